@@ -1,0 +1,42 @@
+import { defineConfig } from 'vitest/config';
+
+/** Workspace packages resolve to their sources, so that no build is needed before a test. */
+const conditions = ['@nightporter/source', 'node', 'import', 'default'];
+const shared = {
+  resolve: { conditions },
+  ssr: { resolve: { conditions, externalConditions: conditions } },
+};
+
+/** Everything that talks to a server shares one stack per run, started by the global set-up. */
+function onTheStack(name: string, timeoutMs: number) {
+  return {
+    ...shared,
+    test: {
+      name,
+      include: [`test/${name}/**/*.test.ts`],
+      globalSetup: ['test/support/global-setup.ts'],
+      testTimeout: timeoutMs,
+      hookTimeout: timeoutMs,
+      fileParallelism: false,
+    },
+  };
+}
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        ...shared,
+        test: {
+          name: 'unit',
+          include: ['packages/*/src/**/*.test.ts', 'services/*/src/**/*.test.ts', 'scripts/src/**/*.test.ts'],
+          testTimeout: 20_000,
+        },
+      },
+      onTheStack('conformance', 60_000),
+      onTheStack('integration', 90_000),
+      onTheStack('e2e', 180_000),
+      onTheStack('faults', 180_000),
+    ],
+  },
+});
