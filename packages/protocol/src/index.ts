@@ -1,1 +1,23 @@
-export {};
+export { Wakeup, sleep, type Clock, type Random } from './clock.js';
+export { ERROR_CODES, NightporterError, isNightporterError, type ErrorCode } from './errors.js';
+export {
+  aggregateIdentity,
+  aggregateKey,
+  aggregateVersion,
+  epoch,
+  eventId,
+  groupId,
+  namespace,
+  resumeToken,
+  slot,
+  type AggregateIdentity,
+  type AggregateKey,
+  type AggregateVersion,
+  type Epoch,
+  type EventId,
+  type GroupId,
+  type Namespace,
+  type ResumeToken,
+  type Slot,
+} from './ids.js';
+export { ALL_SLOTS, SLOT_COUNT, slotOf } from './slots.js';

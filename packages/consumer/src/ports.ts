@@ -1,0 +1,228 @@
+/**
+ * What the consumer engine needs of the world. Each port's comment is its contract; one conformance suite runs on the
+ * in-memory and on the real adapter of each.
+ *
+ * A call that could not be carried out, or whose outcome is unknown, rejects with a NightporterError: NP_STORE_UNAVAILABLE
+ * for the database, {@link BrokerError} for the broker. It may still execute later, after its caller has given up or died.
+ */
+import type { EventEnvelope, JsonValue, PublicationForm } from '@nightporter/contracts';
+import { NightporterError, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
+
+/** A message that the broker handed out, not yet acknowledged. */
+export interface Delivery {
+  readonly messageId: string;
+  readonly topic: string;
+  /** The body as it came; decoding is the engine's. */
+  readonly body: Uint8Array;
+  readonly properties: Readonly<Record<string, string>>;
+  /** 1 at the first delivery. */
+  readonly deliveryAttempt: number;
+  /** Names the delivery to its subscriber; replaced by `extend`. */
+  readonly receipt: unknown;
+}
+
+export class BrokerError extends NightporterError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('NP_BROKER_UNAVAILABLE', message, options);
+    this.name = 'BrokerError';
+  }
+}
+
+/**
+ * One group's subscription to one FIFO topic, all tags. `receive` waits at most a few seconds for at least one message;
+ * within one result, messages of one message group stand in order. `acknowledge` takes deliveries of one `receive` in their order,
+ * many in one request; a stale receipt is not an error. `extend` keeps deliveries invisible for `invisibleMs` from now and
+ * returns them with their new receipts.
+ */
+export interface Subscriber {
+  receive(request: { max: number; invisibleMs: number }): Promise<readonly Delivery[]>;
+  acknowledge(deliveries: readonly Delivery[]): Promise<void>;
+  extend(deliveries: readonly Delivery[], invisibleMs: number): Promise<readonly Delivery[]>;
+}
+
+/** A message decoded and checked for identity: what is sequenced, parked, and handed to handlers. */
+export interface IncomingEvent {
+  readonly envelope: EventEnvelope;
+  readonly aggregate: AggregateKey;
+  readonly topic: string;
+  readonly form: PublicationForm;
+  /** Digest that travelled with the message. */
+  readonly digest: string;
+  readonly messageId: string;
+}
+
+export type InboxOutcome = 'applied' | 'ignored' | 'skipped';
+
+export interface InboxRecord {
+  readonly eventId: EventId;
+  readonly aggregate: AggregateKey;
+  readonly version: AggregateVersion;
+  readonly outcome: InboxOutcome;
+}
+
+/** Per (group, aggregate): the last settled version. Absent means version 0, start 0, open. */
+export interface Position {
+  readonly version: number;
+  /** Everything up to here counts as before the group's start. */
+  readonly startVersion: number;
+  readonly state: 'open' | 'blocked';
+}
+
+/**
+ * Why a message is parked. `gap`: a lower version has not come. `behind`: a lower version is parked. `retry`: its turn,
+ * waiting for `nextRetryAt`. `dead`: waits for an operator.
+ */
+export type ParkedState = 'gap' | 'behind' | 'retry' | 'dead';
+
+export interface ParkedFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly stack: string | null;
+}
+
+/** A parked message that has its place in the sequence of its aggregate. */
+export interface ParkedEvent {
+  readonly event: IncomingEvent;
+  readonly state: ParkedState;
+  /** Claims so far; a claim counts before the handler runs. */
+  readonly attempts: number;
+  /** Raised by every change of the parked document. */
+  readonly revision: number;
+}
+
+/** What a transaction sees of the aggregates and events that it asked for. */
+export interface GroupState {
+  readonly positions: ReadonlyMap<AggregateKey, Position>;
+  /** Inbox records of the requested events. */
+  readonly inboxByEvent: ReadonlyMap<EventId, InboxRecord>;
+  /** Inbox records at the requested versions: key `aggregate#version`, see {@link versionKey}. */
+  readonly inboxByVersion: ReadonlyMap<string, InboxRecord>;
+  /** Sequenced parked messages at the requested versions and at the versions right behind them: key `aggregate#version`. */
+  readonly parked: ReadonlyMap<string, ParkedEvent>;
+}
+
+export function versionKey(aggregate: AggregateKey, version: number): string {
+  return `${aggregate}#${version}`;
+}
+
+/** One write of a settling or parking transaction. */
+export type GroupChange =
+  | {
+      readonly kind: 'settle';
+      readonly event: IncomingEvent;
+      readonly outcome: InboxOutcome;
+      readonly attempts: number;
+    }
+  /** Upserts the position and always writes it (a revision is raised), so that concurrent verdicts conflict. */
+  | { readonly kind: 'position'; readonly aggregate: AggregateKey; readonly position: Position }
+  /** Counts a repeat on the inbox record of the event, where there is one. */
+  | { readonly kind: 'count-duplicate'; readonly eventId: EventId }
+  /** Parks a message or changes a parked one; nextRetryAt = database clock + `retryInMs` where given, else none. */
+  | {
+      readonly kind: 'park';
+      readonly event: IncomingEvent;
+      readonly state: ParkedState;
+      readonly attempts: number;
+      readonly retryInMs: number | null;
+      readonly failure: ParkedFailure | null;
+    }
+  /** Makes a parked message due at once (`retry`, nextRetryAt = now); a `dead` one stays dead. */
+  | { readonly kind: 'make-due'; readonly aggregate: AggregateKey; readonly version: AggregateVersion }
+  | { readonly kind: 'unpark'; readonly aggregate: AggregateKey; readonly version: AggregateVersion }
+  /** Keeps a message that cannot be sequenced: unreadable, or a version conflict. A repeat only counts. */
+  | {
+      readonly kind: 'set-aside';
+      readonly id: string;
+      readonly topic: string;
+      readonly messageId: string;
+      readonly body: Uint8Array;
+      readonly properties: Readonly<Record<string, string>>;
+      readonly failure: ParkedFailure;
+    };
+
+/**
+ * One transaction of a group. `load` and `save` see and write through it; handlers write through `session`. `load` may
+ * be called once, before `save`; `save` is called at most once, last.
+ */
+export interface GroupTransaction<Session> {
+  readonly session: Session;
+  load(events: readonly IncomingEvent[]): Promise<GroupState>;
+  save(changes: readonly GroupChange[]): Promise<void>;
+}
+
+/**
+ * The group's documents in its own database. `transact` runs `work` in one transaction (majority, journaled) and
+ * commits it; it runs `work` once, and does not repeat it. Rejects with NP_TRANSACTION_CONFLICT when a concurrent transaction won, with
+ * NP_STORE_UNAVAILABLE when the database failed or the outcome of the commit is unknown, and with whatever `work` threw
+ * when it threw something else (nothing is written then). An error that the database raised inside a handler counts as the database's.
+ */
+export interface GroupStore<Session> {
+  transact<Result>(work: (transaction: GroupTransaction<Session>) => Promise<Result>): Promise<Result>;
+}
+
+/**
+ * Parked messages whose turn has come. `claimDue` takes at most `limit` messages in state `retry` whose nextRetryAt has
+ * passed on the database's clock and sets attempts + 1 and nextRetryAt = now + `claimMs`, each conditional on what was read: a message goes to
+ * one claimer only, and to another once `claimMs` have passed. `giveBack` undoes a claim that did not run (attempts − 1, due at once)
+ * unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
+ * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many.
+ */
+export interface ParkedQueue {
+  claimDue(request: { limit: number; claimMs: number }): Promise<readonly ParkedEvent[]>;
+  giveBack(claimed: readonly ParkedEvent[]): Promise<void>;
+  wake(request: { olderThanMs: number; limit: number }): Promise<number>;
+}
+
+/** An event as a handler writes it; identity, version, correlation and causation are added. */
+export interface NewEvent {
+  readonly aggregateType: string;
+  readonly aggregateId: string;
+  readonly eventType: string;
+  readonly eventVersion?: number;
+  readonly payload: JsonValue;
+}
+
+export type Emit = (event: NewEvent) => Promise<void>;
+
+/** Writes events to the consumer's own outbox in the session's transaction, caused by `cause`. */
+export type Emitter<Session> = (session: Session, cause: EventEnvelope) => Emit;
+
+export interface HandlerContext<Session, Event extends EventEnvelope = EventEnvelope> {
+  readonly event: Event;
+  /** Write through this session only: the handler may run again when its transaction did not commit. */
+  readonly session: Session;
+  readonly emit: Emit;
+  readonly signal: AbortSignal;
+  /** 1 at the first try. */
+  readonly attempt: number;
+}
+
+export type EventHandler<Session> = (context: HandlerContext<Session>) => Promise<void>;
+
+/** Handlers by event type. A type without handler is settled as `ignored`. */
+export type Handlers<Session> = Readonly<Record<string, EventHandler<Session>>>;
+
+export type ConsumerEvent =
+  | { readonly kind: 'received'; readonly count: number; readonly redelivered: number }
+  | {
+      readonly kind: 'settled';
+      readonly event: IncomingEvent;
+      readonly outcome: InboxOutcome;
+      readonly attempt: number;
+    }
+  | { readonly kind: 'duplicate'; readonly event: IncomingEvent }
+  | {
+      readonly kind: 'parked';
+      readonly event: IncomingEvent;
+      readonly state: ParkedState;
+      readonly failure: ParkedFailure | null;
+    }
+  | { readonly kind: 'set-aside'; readonly id: string; readonly failure: ParkedFailure }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'acknowledged'; readonly count: number }
+  | { readonly kind: 'woken'; readonly count: number }
+  | { readonly kind: 'database-unavailable'; readonly operation: string; readonly error: unknown }
+  | { readonly kind: 'broker-unavailable'; readonly operation: string; readonly error: unknown };
+
+/** Told what happens, for logs and metrics. Must not throw and must not wait. */
+export type ConsumerObserver = (event: ConsumerEvent) => void;

@@ -1,0 +1,42 @@
+/**
+ * Every error code of nightporter, in one table. docs/errors.md documents each; a test compares the two.
+ * Codes are stable: people match on them.
+ */
+export const ERROR_CODES = {
+  NP_INTERNAL: 'An invariant of nightporter is broken; the process should restart.',
+  NP_CONFIG_INVALID: 'A configuration value is missing or out of range.',
+  NP_EVENT_INVALID: 'An event that was emitted does not fit its schema or its limits.',
+  NP_PAYLOAD_NOT_JSON: 'A payload holds something that plain JSON cannot carry exactly.',
+  NP_EVENT_TOO_LARGE: 'The encoded envelope of an event is larger than the limit.',
+  NP_EVENT_UNKNOWN: 'The catalogue has no such event type or version.',
+  NP_NO_TRANSACTION: 'emit() was called outside a transaction.',
+  NP_VERSION_EXPECTED: 'The aggregate is not at the expected version.',
+  NP_VERSION_CONFLICT: 'Two different events claim one version of an aggregate.',
+  NP_DIGEST_MISMATCH: 'The event read is not the event that was written.',
+  NP_MESSAGE_UNREADABLE: 'A message has no readable envelope.',
+  NP_EVENT_VERSION_UNSUPPORTED: 'The event has a newer major version than this consumer understands.',
+  NP_HANDLER_FAILED: 'A handler threw.',
+  NP_PUBLISH_FAILED: 'The broker did not take a message.',
+  NP_BROKER_UNAVAILABLE: 'The broker did not answer.',
+  NP_STORE_UNAVAILABLE: 'The database did not answer, or its answer was lost.',
+  NP_TRANSACTION_CONFLICT: 'A concurrent transaction touched the same documents.',
+  NP_CAPTURE_LOST: 'The change stream cannot be resumed at the saved token.',
+  NP_LEASE_LOST: 'Another instance holds the lease.',
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** The one error class: a stable `code`, and a message that names the value, the place and the accepted range. */
+export class NightporterError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = 'NightporterError';
+    this.code = code;
+  }
+}
+
+export function isNightporterError(error: unknown, code?: ErrorCode): error is NightporterError {
+  return error instanceof NightporterError && (code === undefined || error.code === code);
+}

@@ -1,0 +1,223 @@
+/**
+ * What the relay engine needs of the world. Each port's comment is its contract; one conformance suite runs on the
+ * in-memory and on the real adapter of each.
+ *
+ * Failures, for every port unless it says otherwise: a call that could not be carried out, or whose outcome is unknown,
+ * rejects with a NightporterError NP_STORE_UNAVAILABLE (database) or a {@link PublishError} (broker). Such a call may
+ * still execute later, after its caller has given up or died: every write is conditional so that a late one does no harm.
+ */
+import type { OutboxRow, OutboxStatus, PublicationForm } from '@nightporter/contracts';
+import {
+  NightporterError,
+  type AggregateKey,
+  type Epoch,
+  type EventId,
+  type Namespace,
+  type ResumeToken,
+  type Slot,
+} from '@nightporter/protocol';
+
+/** Names a range of slots that is leased as one; the key of `relay_leases` and `relay_checkpoints`. */
+export type ShardId = string;
+
+export type LeaseOutcome =
+  /** Ours. `takenOver` is true when the epoch was raised: the lease was free, expired or somebody else's. */
+  | { readonly kind: 'held'; readonly epoch: Epoch; readonly takenOver: boolean }
+  | { readonly kind: 'refused'; readonly owner: string };
+
+/**
+ * Leases on the database's clock. `acquire` takes a free or expired lease and raises its epoch, or renews our own
+ * without raising it; an own lease that has expired is taken over anew, with a new epoch. `release` expires the lease at
+ * once if `owner` still holds it at `epoch`, and otherwise does nothing.
+ */
+export interface LeaseStore {
+  acquire(request: { shard: ShardId; owner: string; durationMs: number }): Promise<LeaseOutcome>;
+  release(request: { shard: ShardId; owner: string; epoch: Epoch }): Promise<void>;
+}
+
+export type CheckpointClaim =
+  | { readonly kind: 'claimed'; readonly token: ResumeToken | null }
+  /** A later epoch has claimed it. */
+  | { readonly kind: 'fenced' };
+
+/**
+ * The resume token of a shard, fenced by (epoch, seq). `claim` stamps the epoch, resets seq to 0 and reads the token in
+ * ONE conditional update (refused when a higher epoch is stamped there; claiming again with the same epoch is refused
+ * too once a save with it has happened). `save` stores the token only while the stamped epoch equals `epoch` and the
+ * stored seq is lower than `seq`; tokens are never compared.
+ */
+export interface CheckpointStore {
+  claim(request: { shard: ShardId; epoch: Epoch }): Promise<CheckpointClaim>;
+  save(request: { shard: ShardId; epoch: Epoch; seq: number; token: ResumeToken }): Promise<'saved' | 'fenced'>;
+}
+
+export interface CapturedRow {
+  readonly row: OutboxRow;
+  /** Resuming after this token continues behind this row. */
+  readonly token: ResumeToken;
+}
+
+export interface CaptureBatch {
+  /** Inserted outbox rows in commit order, as inserted; their status may have changed since. */
+  readonly rows: readonly CapturedRow[];
+  /** Resuming after this token continues behind everything in `rows`. Null while the server has given none. */
+  readonly token: ResumeToken | null;
+  /** An outbox was dropped or renamed under the stream: sweep before anything else is trusted. */
+  readonly disturbed: boolean;
+}
+
+/** One open change stream. `read` waits at most about a second for rows and resolves with an empty batch when none came. */
+export interface CaptureStream {
+  /** Rejects with NP_CAPTURE_LOST when the stream is over and cannot be resumed behind what it delivered; close it then. */
+  read(): Promise<CaptureBatch>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a stream over the inserts of every configured outbox, in slots `slots` only. With `after: null` it starts now:
+ * everything that commits after `open` has resolved is delivered. Rejects with NP_CAPTURE_LOST when the token cannot be
+ * resumed, whatever the server's reason (history lost, invalidated, unknown, of another collection).
+ */
+export interface Capture {
+  open(request: { after: ResumeToken | null; slots: readonly Slot[] }): Promise<CaptureStream>;
+}
+
+export interface RowReference {
+  readonly namespace: Namespace;
+  readonly eventId: EventId;
+}
+
+/** Where a sweep stands inside a slot: the last row that it read, in the order (namespace, aggregate key parts, version). */
+export type SweepCursor = Pick<
+  OutboxRow,
+  'namespace' | 'source' | 'aggregateType' | 'aggregateId' | 'aggregateVersion'
+>;
+
+/** The truth about outbox rows, read with majority. Rows come in the order (namespace, aggregate, version). */
+export interface OutboxReader {
+  /** Unsettled rows of one slot behind `after`, at most `limit`, over all configured namespaces. */
+  readUnsettled(request: { slot: Slot; after: SweepCursor | null; limit: number }): Promise<readonly OutboxRow[]>;
+  /** All unsettled rows of these aggregates, at most `limitPerAggregate` of the lowest versions of each. */
+  readLanes(
+    lanes: readonly { namespace: Namespace; aggregate: AggregateKey }[],
+    limitPerAggregate: number,
+  ): Promise<readonly OutboxRow[]>;
+  /** The rows themselves whatever their status; `missing` where outbox and archive have none, `archived` where it was published and moved. */
+  lookUp(references: readonly RowReference[]): Promise<ReadonlyMap<EventId, OutboxRow | 'archived' | 'missing'>>;
+}
+
+interface MarkTarget extends RowReference {
+  readonly relay: string;
+  readonly epoch: Epoch;
+}
+
+export type Mark =
+  /** Wins over every other state, whatever the revision; sets publishedAt by the database's clock once. */
+  | (MarkTarget & {
+      readonly kind: 'published';
+      readonly messageId: string;
+      readonly topic: string;
+      readonly form: PublicationForm;
+      /** Milliseconds between capture and this mark, so that capturedAt can be told on the database's clock. */
+      readonly sinceCaptureMs: number;
+    })
+  /** Only while the row has `revision` and is unpublished. nextRetryAt = database clock + retryInMs; DEAD has none. */
+  | (MarkTarget & {
+      readonly kind: 'failed';
+      readonly revision: number;
+      readonly status: 'FAILED' | 'DEAD';
+      readonly retryCount: number;
+      readonly retryInMs: number;
+      readonly error: string;
+    })
+  /** Records that a send of the original had no answer. Only while the row has `revision`. */
+  | (MarkTarget & { readonly kind: 'unanswered'; readonly revision: number });
+
+export type MarkOutcome =
+  /** The row now is as the mark says (a repeated mark included). */
+  | { readonly kind: 'done' }
+  /** The row has changed since it was read; read it again. */
+  | { readonly kind: 'refused'; readonly status: OutboxStatus }
+  /** The row was deleted under us. */
+  | { readonly kind: 'missing' };
+
+/** Applies many marks in few requests. Outcomes stand in the order of the marks. */
+export interface OutboxMarker {
+  mark(marks: readonly Mark[]): Promise<readonly MarkOutcome[]>;
+}
+
+export interface Publication {
+  /** The broker's id of the message. */
+  readonly messageId: string;
+}
+
+export interface PublishRequest {
+  readonly row: OutboxRow;
+  readonly relay: string;
+  readonly epoch: Epoch;
+}
+
+/** Why a send failed, and so what may be done about it: see design "Failures". */
+export type PublishFailure = 'transient' | 'topic' | 'permanent';
+
+/**
+ * `answered` is false when the broker may have stored the message all the same (time-out, lost connection).
+ */
+export class PublishError extends NightporterError {
+  readonly failure: PublishFailure;
+  readonly answered: boolean;
+
+  constructor(details: { failure: PublishFailure; answered: boolean; message: string }, options?: { cause?: unknown }) {
+    super('NP_PUBLISH_FAILED', details.message, options);
+    this.name = 'PublishError';
+    this.failure = details.failure;
+    this.answered = details.answered;
+  }
+}
+
+/**
+ * Sends one event and resolves once the broker has stored it. Rejects with a {@link PublishError}: `transient` (try again
+ * later, same order), `topic` (nothing of this topic can be sent) or `permanent` (this event can never be sent).
+ * Calls for different message groups may overlap; the engine never overlaps two of one group. A call that has rejected
+ * may still reach the broker later.
+ */
+export interface Publisher {
+  publish(request: PublishRequest): Promise<Publication>;
+}
+
+export interface RepairRecord {
+  readonly shard: ShardId;
+  readonly epoch: Epoch;
+  readonly owner: string;
+  /** Why the outbox had to be read: history lost, stream lost, rows that the stream did not bring … */
+  readonly reason: string;
+  /** Unsettled rows that the repairing sweep found. */
+  readonly rows: number;
+}
+
+/** Keeps what was repaired where an operator can read it (`relay_repairs`). */
+export interface RepairLog {
+  record(repair: RepairRecord): Promise<void>;
+}
+
+/** Told what happens, for logs and metrics. Must not throw and must not wait. */
+export type RelayObserver = (event: RelayEvent) => void;
+
+export type RelayEvent =
+  | { readonly kind: 'lease-acquired'; readonly shard: ShardId; readonly epoch: Epoch }
+  | { readonly kind: 'lease-lost'; readonly shard: ShardId; readonly epoch: Epoch; readonly reason: string }
+  | { readonly kind: 'capture-opened'; readonly shard: ShardId; readonly resumed: boolean }
+  | { readonly kind: 'capture-lost'; readonly shard: ShardId; readonly error: unknown }
+  | { readonly kind: 'repaired'; readonly shard: ShardId; readonly reason: string; readonly rows: number }
+  | { readonly kind: 'published'; readonly row: OutboxRow; readonly messageId: string; readonly sendMs: number }
+  | { readonly kind: 'send-failed'; readonly row: OutboxRow; readonly error: PublishError; readonly retryInMs: number }
+  | {
+      readonly kind: 'marked';
+      readonly published: number;
+      readonly failed: number;
+      readonly refused: number;
+      readonly missing: number;
+    }
+  | { readonly kind: 'dead'; readonly row: OutboxRow; readonly error: string }
+  | { readonly kind: 'checkpoint-saved'; readonly shard: ShardId; readonly seq: number }
+  | { readonly kind: 'database-unavailable'; readonly operation: string; readonly error: unknown };
