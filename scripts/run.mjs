@@ -1,0 +1,133 @@
+#!/usr/bin/env node
+// Does all set-up that a command of package.json needs (install, build), quickly when there is nothing to do, then runs it.
+// Plain JavaScript without dependencies, because it runs before anything is installed.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const PNPM = 'pnpm@10.34.9';
+const NODE_MIN = [20, 19];
+const stampFile = join(root, 'node_modules', '.nightporter-install');
+const [command = 'help', ...args] = process.argv.slice(2);
+
+/** Commands that are built programs, by the file in scripts/dist that they run. */
+const PROGRAMS = new Set(['demo', 'stack', 'simulate']);
+
+await main();
+
+async function main() {
+  assertNode();
+  if (command === 'setup') return void install();
+  if (command === 'build') return void (install(), build());
+  if (command === 'test') return void (install(), await test());
+  if (!PROGRAMS.has(command)) return fail(`unknown command "${command}"; one of: setup, build, test, ${[...PROGRAMS].join(', ')}`);
+  install();
+  build();
+  // In this process, so that signals and the exit code are the program's own.
+  process.argv = [process.argv[0], join(root, 'scripts', 'dist', `${command}.js`), ...args];
+  await import(pathToFileURL(process.argv[1]).href);
+}
+
+function assertNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return;
+  fail(`Node ${process.versions.node} is too old: nightporter needs Node ${NODE_MIN.join('.')} or newer`);
+}
+
+/** Installs exactly what the lock file says, unless that was done already. */
+function install() {
+  const wanted = installStamp();
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted) return;
+  progress('installing packages (pnpm, frozen lock file)');
+  run('npx', ['--yes', PNPM, 'install', '--frozen-lockfile', '--reporter=append-only', '--loglevel=warn']);
+  mkdirSync(dirname(stampFile), { recursive: true });
+  writeFileSync(stampFile, wanted);
+}
+
+function installStamp() {
+  const hash = createHash('sha256').update(process.versions.modules);
+  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...packageFiles()]) hash.update(readFileSync(join(root, file)));
+  return hash.digest('hex');
+}
+
+function packageFiles() {
+  const nested = ['packages', 'services'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(folder, name)));
+  return ['.', 'test', 'scripts', ...nested].map((folder) => join(folder, 'package.json')).filter((file) => existsSync(join(root, file)));
+}
+
+function build() {
+  progress('building (incremental)');
+  run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b']);
+}
+
+/** Everything that must hold, cheapest first; the test runner and its summary come last. */
+async function test() {
+  const bin = (name) => join(root, 'node_modules', '.bin', name);
+  const simulate = join(root, 'scripts', 'dist', 'simulate.js');
+  const started = Date.now();
+  build();
+  await Promise.all([
+    sequence([
+      ['format', bin('prettier'), ['--check', '--log-level', 'warn', '.']],
+      ['lint', bin('eslint'), ['.']],
+      ['unused code', bin('knip'), []],
+    ]),
+    sequence([
+      ['simulation of 500 histories', process.execPath, [simulate, '--seeds', '500', '--jobs', '1', '--json']],
+      ['unit tests on Node 24', 'npx', ['--yes', 'node@24', join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', 'unit', '--reporter=dot']],
+    ]),
+  ]);
+  progress(`checks passed after ${seconds(started)}; tests on the real stack follow`);
+  run(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...args]);
+}
+
+async function sequence(steps) {
+  for (const [name, file, stepArgs] of steps) await step(name, file, stepArgs);
+}
+
+/** Runs one check; its output is shown only when it fails, or its last line when it passes. */
+async function step(name, file, stepArgs) {
+  const started = Date.now();
+  progress(`${name} …`);
+  const child = spawn(file, stepArgs, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const endWithUs = () => child.kill();
+  process.once('exit', endWithUs);
+  let output = '';
+  child.stdout.on('data', (chunk) => (output += chunk));
+  child.stderr.on('data', (chunk) => (output += chunk));
+  const code = await new Promise((resolve) => {
+    child.on('error', (error) => resolve((output += String(error), 1)));
+    child.on('close', resolve);
+  });
+  process.removeListener('exit', endWithUs);
+  if (code !== 0) {
+    process.stderr.write(output);
+    fail(`${name} failed with exit code ${code} after ${seconds(started)}`);
+  }
+  const lastLine = output.trimEnd().split('\n').at(-1) ?? '';
+  progress(`${name}: passed in ${seconds(started)}${lastLine.startsWith('{') ? ` ${lastLine}` : ''}`);
+}
+
+function run(file, runArgs) {
+  const result = spawnSync(file, runArgs, { cwd: root, stdio: ['ignore', command === 'test' ? 'inherit' : 2, 'inherit'] });
+  if (result.error) fail(`cannot run ${file}: ${result.error.message}`);
+  if (result.signal) fail(`${file} was ended by ${result.signal}`);
+  if (result.status !== 0) process.exit(result.status ?? 1);
+}
+
+function seconds(since) {
+  return `${((Date.now() - since) / 1000).toFixed(1)} s`;
+}
+
+/** Progress goes to standard error: standard output belongs to the command's result. */
+function progress(line) {
+  process.stderr.write(`nightporter: ${line}\n`);
+}
+
+function fail(message) {
+  process.stderr.write(`nightporter: ${message}\n`);
+  process.exit(1);
+}
