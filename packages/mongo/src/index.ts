@@ -1,1 +1,6 @@
-export {};
+export { ensureConsumerCollections, ensureOutboxCollections, ensureRelayCollections } from './collections.js';
+export { connectMongo, type ConnectOptions } from './connect.js';
+export { engineOf, type Engine } from './engine.js';
+export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
+export { registerGroup, type GroupRegistration } from './groups.js';
+export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';
