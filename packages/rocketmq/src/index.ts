@@ -1,1 +1,11 @@
-export {};
+export type { AdminOptions, ClientLog, ClientLogLevel, ConnectionOptions, Credentials } from './options.js';
+export {
+  preflightGroup,
+  preflightTopic,
+  type GroupFacts,
+  type GroupPreflight,
+  type TopicFacts,
+  type TopicPreflight,
+} from './preflight.js';
+export { createPublisher, type PublisherOptions, type RocketmqPublisher } from './publisher.js';
+export { createSubscriber, type RocketmqSubscriber, type SubscriberOptions } from './subscriber.js';
