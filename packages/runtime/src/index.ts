@@ -1,1 +1,32 @@
-export {};
+export { systemClock, systemRandom } from './clock.js';
+export { commonSettings, mongodbSettings, rocketmqSettings, type CommonSettings } from './common-settings.js';
+export { describeConfig, loadConfig, secretsOf, type Environment } from './config.js';
+export {
+  createHealthServer,
+  readinessAnswer,
+  readinessOf,
+  type HealthServer,
+  type Readiness,
+  type ReadinessCheck,
+} from './health.js';
+export { configurationSection, helpText, type ServiceText } from './help.js';
+export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.js';
+export { type ProcessHost, type StopSignal } from './process-host.js';
+export { runService, type RunningService, type ServiceContext, type ServiceDefinition } from './service.js';
+export {
+  brokerEndpoints,
+  choice,
+  flag,
+  integer,
+  list,
+  mongodbUri,
+  optionalList,
+  optionalText,
+  setting,
+  text,
+  type ConfigOf,
+  type Secrecy,
+  type Setting,
+  type SettingTable,
+  type ValueKind,
+} from './settings.js';
