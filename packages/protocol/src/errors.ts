@@ -27,6 +27,11 @@ export const ERROR_CODES = {
   NP_TRANSACTION_CONFLICT: 'A concurrent transaction touched the same documents.',
   NP_CAPTURE_LOST: 'The change stream cannot be resumed at the saved token.',
   NP_LEASE_LOST: 'Another instance holds the lease.',
+  NP_EMBEDDED_TOOL_MISSING: 'A tool that the embedded servers need (Java, Maven, Python) is missing or too old.',
+  NP_EMBEDDED_PREPARE_FAILED: 'What the embedded servers run from could not be downloaded, installed or compiled.',
+  NP_EMBEDDED_START_FAILED: 'An embedded server did not start, or could not be reached.',
+  NP_EMBEDDED_CONTROL_FAILED: 'A running embedded server refused or did not answer a request of its owner.',
+  NP_EMBEDDED_NOT_OURS: 'The server was given from outside, so it is not ours to kill, restart or configure.',
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_CODES;
