@@ -1,0 +1,111 @@
+"""SecantusDB behind the command line of `mongod`, so that mongodb-memory-server can run it.
+
+It takes mongod's own flags (those that it has no use for are accepted), prints the lines that mongodb-memory-server waits
+for, and leaves with mongod's exit codes. SecantusDB's own settings travel as --setParameter:
+
+    oplogMaxEntries=N             events that the change streams can go back, pruned beyond that (default 100000)
+    syncOnCommit=true|false       fsync each commit, so that kill -9 loses nothing acknowledged (default true)
+    exitOnStdinEof=true|false     stop when standard input ends: the owner is gone, however it died (default false)
+
+and these, which mongod knows too: enableTestCommands, periodicNoopIntervalSecs, transactionLifetimeLimitSeconds,
+ttlMonitorSleepSecs.
+"""
+
+import errno
+import os
+import signal
+import sys
+import threading
+
+MONGODB_VERSION = "8.2.11"  # what SecantusDB 0.7.0b3 declares itself compatible with
+SWITCHES = {"--noauth", "--quiet", "--journal", "--nojournal", "--nounixsocket"}
+LOOPBACK = "127.0.0.1"
+EXIT_PORT_IN_USE = 48
+EXIT_UNUSABLE = 100
+STOP_LIMIT_SECONDS = 8.0
+
+
+def parse(arguments):
+    """Splits a mongod command line into its options and its --setParameter values."""
+    options, parameters, rest = {}, {}, list(arguments)
+    while rest:
+        name, has_value, value = rest.pop(0).partition("=")
+        if name in SWITCHES:
+            continue
+        if not has_value:
+            if not rest:
+                fail(f"BadValue: {name} needs a value", EXIT_UNUSABLE)
+            value = rest.pop(0)
+        if name == "--setParameter":
+            key, _, setting = value.partition("=")
+            parameters[key] = setting
+        else:
+            options[name] = value
+    return options, parameters
+
+
+def fail(reason, exit_code):
+    print(f"exception in initAndListen: {reason}, terminating", flush=True)
+    sys.exit(exit_code)
+
+
+def is_true(text):
+    return text.lower() in ("1", "true")
+
+
+def start(options, parameters):
+    """Starts the server, on the loopback interface alone whatever --bind_ip says."""
+    data_path = options.get("--dbpath", "")
+    if not os.path.isdir(data_path):
+        fail(f"NonExistentPath: Data directory {data_path} not found.", EXIT_UNUSABLE)
+    try:
+        from secantus import SecantusDBServer
+    except ImportError as error:
+        fail(f"ImportError: {error}", EXIT_UNUSABLE)
+    try:
+        server = SecantusDBServer(
+            host=LOOPBACK,
+            port=int(options.get("--port", "27017")),
+            storage_path=data_path,
+            replica_set_name=options.get("--replSet"),
+            enable_test_commands=is_true(parameters.get("enableTestCommands", "false")),
+            oplog_max_entries=int(parameters.get("oplogMaxEntries", "100000")),
+            sync_on_commit=is_true(parameters.get("syncOnCommit", "true")),
+            noop_heartbeat_seconds=float(parameters.get("periodicNoopIntervalSecs", "10")),
+            transaction_lifetime_seconds=float(parameters.get("transactionLifetimeLimitSeconds", "60")),
+            ttl_sweep_seconds=float(parameters.get("ttlMonitorSleepSecs", "60")),
+        )
+        server.start()
+    except Exception as error:  # whatever it refuses: the reason is for the log, the code for the caller
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            fail(f"SocketException: port {options.get('--port')}: address already in use", EXIT_PORT_IN_USE)
+        fail(f"DBPathInUse: {type(error).__name__}: {error}", EXIT_UNUSABLE)
+    return server
+
+
+def exit_on_end_of(stream, done):
+    while stream.read(4096):
+        pass
+    done.set()
+
+
+def main():
+    if "--version" in sys.argv[1:]:
+        print(f'db version v{MONGODB_VERSION}\nBuild Info: {{ "engine": "SecantusDB" }}')
+        return
+    options, parameters = parse(sys.argv[1:])
+    server = start(options, parameters)
+    done = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: done.set())
+    if is_true(parameters.get("exitOnStdinEof", "false")):
+        threading.Thread(target=exit_on_end_of, args=(sys.stdin.buffer, done), daemon=True).start()
+    print(f"Waiting for connections on port {options.get('--port')}", flush=True)
+    done.wait()
+    # A connection that does not drain must not keep the process: what was acknowledged is on disk.
+    threading.Timer(STOP_LIMIT_SECONDS, os._exit, (1,)).start()
+    server.stop()
+    os._exit(0)
+
+
+main()
