@@ -21,3 +21,12 @@ export {
   type Slot,
 } from './ids.js';
 export { ALL_SLOTS, SLOT_COUNT, slotOf } from './slots.js';
+export {
+  decideRetry,
+  retryDelayMs,
+  type ExponentialDelays,
+  type RetryDecision,
+  type RetryDelays,
+  type RetryPolicy,
+  type ScheduledDelays,
+} from './retry-policy.js';

@@ -1,0 +1,139 @@
+import type { EventEnvelope } from '@nightporter/contracts';
+import { NightporterError, type GroupId, type RetryDelays } from '@nightporter/protocol';
+import type { Handlers } from './ports.js';
+
+/**
+ * What the catalogue makes of an envelope: the event as this consumer's handlers know it (older versions upcast), or why it
+ * cannot be handled.
+ */
+export type ReadResult =
+  | { readonly kind: 'event'; readonly envelope: EventEnvelope }
+  | { readonly kind: 'unsupported'; readonly reason: string }
+  | { readonly kind: 'invalid'; readonly reason: string };
+
+/** Every limit of the engine, with its unit. Defaults: {@link CONSUMER_DEFAULTS}. */
+export interface ConsumerOptions {
+  /** Messages per receive, and the most that one transaction settles. */
+  readonly receiveMax: number;
+  /** Receive loops per subscriber; each has one batch in hand. */
+  readonly receiveLoops: number;
+  /** How long the broker hides a delivery; renewed at half of it while the batch is in hand. */
+  readonly invisibleMs: number;
+  /** The wait after the first, second … failed attempt; the last one repeats. */
+  readonly retryScheduleMs: readonly number[];
+  /** Used in place of `retryScheduleMs` where given. */
+  readonly retryDelays: RetryDelays | null;
+  /** Attempts before an event becomes a dead letter. */
+  readonly attemptsMax: number;
+  /** Parked events that run at once. */
+  readonly retryConcurrency: number;
+  /** How often due parked events are looked for when nothing has rung. */
+  readonly retryPollMs: number;
+  /** How long a claim keeps a parked event from other claimers; longer than `handlerMs`. */
+  readonly claimMs: number;
+  /** Time limit of one handler run. */
+  readonly handlerMs: number;
+  /** No further handler is started in a transaction older than this; the rest of the batch follows in the next one. */
+  readonly transactionMs: number;
+  /** How often parked events that are next in line, but that nobody woke, are looked for. */
+  readonly scanEveryMs: number;
+  /** How long a parked event must have waited before the scanner takes it for forgotten. */
+  readonly scanAgeMs: number;
+  /** The most events that one scan wakes. */
+  readonly scanMax: number;
+  /** First and longest wait before a transaction that lost to a concurrent one is decided anew. */
+  readonly conflictFirstMs: number;
+  readonly conflictMaxMs: number;
+  /** First and longest pause while the database, or the broker, does not answer. */
+  readonly pauseFirstMs: number;
+  readonly pauseMaxMs: number;
+  /**
+   * Conflicts and database failures in a row after which a batch is split, and a single message parked (without counting
+   * an attempt), so that it cannot hold its queue for ever.
+   */
+  readonly hardshipsMax: number;
+  /**
+   * Deliveries of an unsettled message whose handler runs straight away. One delivered more often may have killed its process: it is
+   * parked first, and runs as a claim, which counts the attempt before the handler runs.
+   */
+  readonly deliveriesTrusted: number;
+  /** How long `stop` waits for the work in hand; near its end, what still runs is rolled back. */
+  readonly drainMs: number;
+  /** Reads an envelope by the catalogue; asked only for events that have a handler. By default every envelope is an event. */
+  readonly read: (envelope: EventEnvelope) => ReadResult;
+}
+
+export interface ConsumerSetup<Session> {
+  readonly group: GroupId;
+  readonly handlers: Handlers<Session>;
+}
+
+export const CONSUMER_DEFAULTS: ConsumerOptions = {
+  receiveMax: 32,
+  receiveLoops: 4,
+  invisibleMs: 30_000,
+  retryScheduleMs: [1_000, 5_000, 30_000, 300_000],
+  retryDelays: null,
+  attemptsMax: 5,
+  retryConcurrency: 4,
+  retryPollMs: 500,
+  claimMs: 90_000,
+  handlerMs: 30_000,
+  transactionMs: 5_000,
+  scanEveryMs: 5_000,
+  scanAgeMs: 5_000,
+  scanMax: 100,
+  conflictFirstMs: 5,
+  conflictMaxMs: 500,
+  pauseFirstMs: 100,
+  pauseMaxMs: 10_000,
+  hardshipsMax: 10,
+  deliveriesTrusted: 2,
+  drainMs: 10_000,
+  read: (envelope) => ({ kind: 'event', envelope }),
+};
+
+const POSITIVE_INTEGERS = [
+  'receiveMax',
+  'receiveLoops',
+  'invisibleMs',
+  'attemptsMax',
+  'retryConcurrency',
+  'retryPollMs',
+  'claimMs',
+  'handlerMs',
+  'transactionMs',
+  'scanEveryMs',
+  'scanAgeMs',
+  'scanMax',
+  'conflictFirstMs',
+  'conflictMaxMs',
+  'pauseFirstMs',
+  'pauseMaxMs',
+  'hardshipsMax',
+  'deliveriesTrusted',
+  'drainMs',
+] as const satisfies readonly (keyof ConsumerOptions)[];
+
+/** Fills in the defaults; rejects with NP_CONFIG_INVALID what cannot work. */
+export function resolveOptions(given: Partial<ConsumerOptions>): ConsumerOptions {
+  const options: ConsumerOptions = { ...CONSUMER_DEFAULTS, ...given };
+  for (const name of POSITIVE_INTEGERS) {
+    if (!Number.isSafeInteger(options[name]) || options[name] < 1) {
+      throw invalid(`${name} is ${options[name]}; it must be a whole number of at least 1`);
+    }
+  }
+  if (options.retryScheduleMs.length === 0 || !options.retryScheduleMs.every((delayMs) => delayMs >= 0)) {
+    throw invalid(
+      `retryScheduleMs is [${options.retryScheduleMs.join(', ')}]; it needs one delay or more, none negative`,
+    );
+  }
+  if (options.claimMs <= options.handlerMs) {
+    throw invalid(`claimMs is ${options.claimMs}; it must be longer than handlerMs (${options.handlerMs})`);
+  }
+  return options;
+}
+
+function invalid(message: string): NightporterError {
+  return new NightporterError('NP_CONFIG_INVALID', `Consumer options: ${message}.`);
+}

@@ -1,0 +1,31 @@
+import type { ParkedState } from './ports.js';
+
+/** Counts since the start of this consumer, and what it does now. */
+export interface ConsumerSnapshot {
+  readonly received: number;
+  /** Deliveries that were not the message's first. */
+  readonly redelivered: number;
+  readonly applied: number;
+  readonly ignored: number;
+  readonly skipped: number;
+  readonly duplicates: number;
+  /** Messages at or below the start of the group. */
+  readonly beforeStart: number;
+  /** Positions that had been lost and were moved on by the inbox. */
+  readonly advanced: number;
+  /** How often a message was parked, by the state it was parked in. */
+  readonly parked: Readonly<Record<ParkedState, number>>;
+  /** Unreadable messages and version conflicts, kept without sequence. */
+  readonly setAside: number;
+  readonly handlerFailures: number;
+  readonly conflicts: number;
+  readonly woken: number;
+  readonly acknowledged: number;
+  readonly databaseFailures: number;
+  readonly brokerFailures: number;
+  readonly batchesInHand: number;
+  readonly claimsInHand: number;
+  /** True while the database does not answer: nothing is received. */
+  readonly paused: boolean;
+  readonly state: 'idle' | 'running' | 'stopping' | 'stopped';
+}
