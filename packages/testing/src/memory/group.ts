@@ -1,0 +1,167 @@
+import { versionKey, type GroupChange, type ParkedEvent } from '@nightporter/consumer';
+import type { AggregateKey, AggregateVersion, EventId } from '@nightporter/protocol';
+import type { AsideDocument, GroupCommit, GroupDocument, InboxDocument, ParkedDocument } from './group-documents.js';
+import { MemoryTransaction } from './group-transaction.js';
+import type { DatabaseClock } from './outbox.js';
+import { VersionedStore } from './versioned-store.js';
+
+export const keys = {
+  position: (aggregate: AggregateKey): string => `position ${aggregate}`,
+  inbox: (eventId: EventId): string => `inbox ${eventId}`,
+  inboxVersion: (aggregate: AggregateKey, version: number): string => `inbox-version ${versionKey(aggregate, version)}`,
+  parked: (aggregate: AggregateKey, version: number): string => `parked ${versionKey(aggregate, version)}`,
+  aside: (id: string): string => `aside ${id}`,
+  business: (document: string): string => `business ${document}`,
+};
+
+/** The documents of one consumer group in its own database. Each method is one atomic operation. */
+export class MemoryGroup {
+  readonly documents = new VersionedStore<GroupDocument>();
+  readonly clock: DatabaseClock;
+  /** Effects in the order of their commits. */
+  readonly effects: string[] = [];
+  /** Told of every commit, in the moment of the commit. */
+  onCommitted: (commit: GroupCommit) => void = () => undefined;
+  #seq = 0;
+
+  constructor(clock: DatabaseClock) {
+    this.clock = clock;
+  }
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  begin(): MemoryTransaction {
+    return new MemoryTransaction(this);
+  }
+
+  /** Commits what a transaction wrote; whoever calls has checked it for conflicts. */
+  apply(writes: ReadonlyMap<string, GroupDocument | undefined>, commit: GroupCommit): void {
+    this.#write(...writes);
+    this.effects.push(...commit.effects);
+    this.onCommitted(commit);
+  }
+
+  positionOf(aggregate: AggregateKey): GroupDocument & { kind: 'position' } {
+    const stored = this.documents.latest(keys.position(aggregate));
+    if (stored?.kind === 'position') return stored;
+    return { kind: 'position', aggregate, position: { version: 0, startVersion: 0, state: 'open' } };
+  }
+
+  parked(): readonly ParkedDocument[] {
+    return [...this.documents.entries()].flatMap(([, document]) =>
+      document.kind === 'parked' ? [document.parked] : [],
+    );
+  }
+
+  inbox(): readonly InboxDocument[] {
+    return [...this.documents.entries()].flatMap(([, document]) => (document.kind === 'inbox' ? [document.inbox] : []));
+  }
+
+  asides(): readonly AsideDocument[] {
+    return [...this.documents.entries()].flatMap(([, document]) => (document.kind === 'aside' ? [document.aside] : []));
+  }
+
+  claimDue(request: { limit: number; claimMs: number }): readonly ParkedEvent[] {
+    const nowMs = this.clock();
+    const due = this.parked().filter((row) => row.state === 'retry' && (row.nextRetryAtMs ?? 0) <= nowMs);
+    return due.slice(0, request.limit).map((row) => {
+      const claimed = { ...row, attempts: row.attempts + 1, nextRetryAtMs: nowMs + request.claimMs };
+      return viewOf(this.#writeParked(claimed));
+    });
+  }
+
+  giveBack(claimed: readonly ParkedEvent[]): void {
+    for (const claim of claimed) {
+      const row = this.findParked(claim.event.aggregate, claim.event.envelope.aggregateVersion);
+      if (row?.revision !== claim.revision) continue;
+      this.#writeParked({ ...row, attempts: row.attempts - 1, nextRetryAtMs: this.clock() });
+    }
+  }
+
+  wake(request: { olderThanMs: number; limit: number }): number {
+    const nowMs = this.clock();
+    const stranded = this.parked().filter((row) => {
+      const { version } = this.positionOf(row.event.aggregate).position;
+      const waiting = row.state === 'gap' || row.state === 'behind';
+      return (
+        waiting && row.event.envelope.aggregateVersion <= version + 1 && nowMs - row.parkedAtMs > request.olderThanMs
+      );
+    });
+    const woken = stranded.slice(0, request.limit);
+    for (const row of woken) {
+      this.#writeParked({ ...row, state: 'retry', nextRetryAtMs: nowMs });
+      const aggregate = row.event.aggregate;
+      const { position } = this.positionOf(aggregate);
+      if (row.event.envelope.aggregateVersion === position.version + 1) {
+        const blocked: GroupDocument = { kind: 'position', aggregate, position: { ...position, state: 'blocked' } };
+        this.#write([keys.position(aggregate), blocked]);
+      }
+    }
+    return woken.length;
+  }
+
+  /** An operator's retry of a dead letter: conditional on its being dead. */
+  retryDead(aggregate: AggregateKey, version: AggregateVersion): boolean {
+    const row = this.findParked(aggregate, version);
+    if (row?.state !== 'dead') return false;
+    this.#writeParked({ ...row, state: 'retry', attempts: 0, nextRetryAtMs: this.clock() });
+    return true;
+  }
+
+  /** An operator's skip of a dead letter: settles it and makes its successor due, in one transaction. */
+  skipDead(aggregate: AggregateKey, version: AggregateVersion): boolean {
+    const row = this.findParked(aggregate, version);
+    const { position } = this.positionOf(aggregate);
+    if (row?.state !== 'dead' || position.version + 1 !== version) return false;
+    const next = this.findParked(aggregate, version + 1);
+    const changes: GroupChange[] = [
+      { kind: 'settle', event: row.event, outcome: 'skipped', attempts: row.attempts },
+      { kind: 'unpark', aggregate, version },
+      {
+        kind: 'position',
+        aggregate,
+        position: { ...position, version, state: next === undefined ? 'open' : 'blocked' },
+      },
+    ];
+    if (next !== undefined)
+      changes.push({ kind: 'make-due', aggregate, version: next.event.envelope.aggregateVersion });
+    const transaction = this.begin();
+    transaction.save(changes);
+    transaction.commit();
+    return true;
+  }
+
+  /** Lets inbox records expire, as the TTL index does. */
+  expireInbox(olderThanMs: number): void {
+    const nowMs = this.clock();
+    for (const record of this.inbox()) {
+      if (nowMs - record.processedAtMs <= olderThanMs) continue;
+      this.#write(
+        [keys.inbox(record.eventId), undefined],
+        [keys.inboxVersion(record.aggregate, record.version), undefined],
+      );
+    }
+  }
+
+  findParked(aggregate: AggregateKey, version: number): ParkedDocument | undefined {
+    const stored = this.documents.latest(keys.parked(aggregate, version));
+    return stored?.kind === 'parked' ? stored.parked : undefined;
+  }
+
+  #writeParked(row: ParkedDocument): ParkedDocument {
+    const parked = { ...row, revision: row.revision + 1 };
+    this.#write([keys.parked(row.event.aggregate, row.event.envelope.aggregateVersion), { kind: 'parked', parked }]);
+    return parked;
+  }
+
+  #write(...writes: readonly (readonly [string, GroupDocument | undefined])[]): void {
+    this.#seq += 1;
+    for (const [key, document] of writes) this.documents.put(key, document, this.#seq);
+  }
+}
+
+export function viewOf(row: ParkedDocument): ParkedEvent {
+  return { event: row.event, state: row.state, attempts: row.attempts, revision: row.revision };
+}

@@ -1,0 +1,80 @@
+import type { CheckpointClaim, LeaseOutcome, RepairRecord, ShardId } from '@nightporter/relay';
+import { epoch, type Epoch, type ResumeToken } from '@nightporter/protocol';
+import type { DatabaseClock } from './outbox.js';
+
+export interface LeaseDocument {
+  readonly epoch: Epoch;
+  readonly owner: string;
+  readonly expiresAtMs: number;
+}
+
+/** `relay_leases`. */
+export class MemoryLeases {
+  readonly documents = new Map<ShardId, LeaseDocument>();
+  readonly #clock: DatabaseClock;
+
+  constructor(clock: DatabaseClock) {
+    this.#clock = clock;
+  }
+
+  acquire(request: { shard: ShardId; owner: string; durationMs: number }): LeaseOutcome {
+    const held = this.documents.get(request.shard);
+    const expired = held === undefined || held.expiresAtMs <= this.#clock();
+    if (!expired && held.owner !== request.owner) return { kind: 'refused', owner: held.owner };
+    const next = expired ? epoch((held?.epoch ?? 0) + 1) : held.epoch;
+    const expiresAtMs = this.#clock() + request.durationMs;
+    this.documents.set(request.shard, { epoch: next, owner: request.owner, expiresAtMs });
+    return { kind: 'held', epoch: next, takenOver: expired };
+  }
+
+  release(request: { shard: ShardId; owner: string; epoch: Epoch }): void {
+    const held = this.documents.get(request.shard);
+    if (held?.owner !== request.owner || held.epoch !== request.epoch) return;
+    this.documents.set(request.shard, { ...held, expiresAtMs: Math.min(held.expiresAtMs, this.#clock()) });
+  }
+}
+
+export interface CheckpointDocument {
+  readonly epoch: Epoch;
+  readonly seq: number;
+  readonly token: ResumeToken | null;
+}
+
+export interface CheckpointSave {
+  readonly shard: ShardId;
+  readonly epoch: Epoch;
+  readonly seq: number;
+  readonly token: ResumeToken;
+}
+
+/** `relay_checkpoints`. */
+export class MemoryCheckpoints {
+  readonly documents = new Map<ShardId, CheckpointDocument>();
+  /** Told of every save that was accepted. */
+  onSaved: (save: CheckpointSave) => void = () => undefined;
+
+  claim(request: { shard: ShardId; epoch: Epoch }): CheckpointClaim {
+    const stored = this.documents.get(request.shard) ?? { epoch: epoch(0), seq: 0, token: null };
+    const used = stored.epoch === request.epoch && stored.seq > 0;
+    if (stored.epoch > request.epoch || used) return { kind: 'fenced' };
+    this.documents.set(request.shard, { ...stored, epoch: request.epoch, seq: 0 });
+    return { kind: 'claimed', token: stored.token };
+  }
+
+  save(request: CheckpointSave): 'saved' | 'fenced' {
+    const stored = this.documents.get(request.shard);
+    if (stored?.epoch !== request.epoch || stored.seq >= request.seq) return 'fenced';
+    this.documents.set(request.shard, { epoch: request.epoch, seq: request.seq, token: request.token });
+    this.onSaved(request);
+    return 'saved';
+  }
+}
+
+/** `relay_repairs`. */
+export class MemoryRepairs {
+  readonly records: RepairRecord[] = [];
+
+  record(repair: RepairRecord): void {
+    this.records.push(repair);
+  }
+}

@@ -1,0 +1,81 @@
+import type { Capture, CheckpointStore, LeaseStore, OutboxMarker, OutboxReader, RepairLog } from '@nightporter/relay';
+import type { MemoryCheckpoints, MemoryLeases, MemoryRepairs } from './leases.js';
+import { toDatabase, type Network } from './network.js';
+import type { MemoryOplog } from './oplog.js';
+import type { MemoryOutbox } from './outbox.js';
+
+/** What one database cluster holds for relays. */
+export interface RelayDatabase {
+  readonly outbox: MemoryOutbox;
+  readonly leases: MemoryLeases;
+  readonly checkpoints: MemoryCheckpoints;
+  readonly repairs: MemoryRepairs;
+}
+
+export interface RelayStores {
+  readonly leases: LeaseStore;
+  readonly checkpoints: CheckpointStore;
+  readonly capture: Capture;
+  readonly reader: OutboxReader;
+  readonly marker: OutboxMarker;
+  readonly repairs: RepairLog;
+}
+
+/** How long `CaptureStream.read` waits for rows. */
+const STREAM_WAIT_MS = 1_000;
+
+/** The relay's ports on an in-memory database that is reached through `network`. */
+export function memoryRelayStores(database: RelayDatabase, network: Network): RelayStores {
+  const { outbox, leases, checkpoints, repairs } = database;
+  const call = <Result>(name: string, operation: () => Result): Promise<Result> =>
+    network.call(name, operation, toDatabase(name));
+  return {
+    leases: {
+      acquire: (request) => call('leases.acquire', () => leases.acquire(request)),
+      release: (request) =>
+        call('leases.release', () => {
+          leases.release(request);
+        }),
+    },
+    checkpoints: {
+      claim: (request) => call('checkpoints.claim', () => checkpoints.claim(request)),
+      save: (request) => call('checkpoints.save', () => checkpoints.save(request)),
+    },
+    capture: memoryCapture(outbox.oplog, network),
+    reader: {
+      readUnsettled: (request) => call('reader.readUnsettled', () => outbox.readUnsettled(request)),
+      readLanes: (lanes, limit) => call('reader.readLanes', () => outbox.readLanes(lanes, limit)),
+      lookUp: (references) => call('reader.lookUp', () => outbox.lookUp(references)),
+    },
+    marker: { mark: (marks) => call('marker.mark', () => outbox.mark(marks)) },
+    repairs: {
+      record: (repair) =>
+        call('repairs.record', () => {
+          repairs.record(repair);
+        }),
+    },
+  };
+}
+
+function memoryCapture(oplog: MemoryOplog, network: Network): Capture {
+  return {
+    async open(request) {
+      let place = await network.call('capture.open', () => oplog.open(request), toDatabase('capture.open'));
+      return {
+        async read() {
+          const { batch, next } = await network.call('capture.read', () => oplog.read(place), {
+            ...toDatabase('capture.read'),
+            longPoll: {
+              forMs: STREAM_WAIT_MS,
+              isEmpty: (answer) => answer.batch.rows.length === 0 && !answer.batch.disturbed,
+              changes: oplog.changes,
+            },
+          });
+          place = next;
+          return batch;
+        },
+        close: () => network.call('capture.close', () => undefined, toDatabase('capture.close')),
+      };
+    },
+  };
+}

@@ -1,0 +1,73 @@
+import type { GroupStore, ParkedQueue, Subscriber } from '@nightporter/consumer';
+import type { Publisher } from '@nightporter/relay';
+import { MemoryBroker, memoryPublisher, memorySubscriber } from './broker-ports.js';
+import { MemoryGroup } from './group.js';
+import { memoryEmitter, memoryGroupStores, type MemorySession } from './group-stores.js';
+import { MemoryCheckpoints, MemoryLeases, MemoryRepairs } from './leases.js';
+import { createManualClock, type ManualClock } from './manual-clock.js';
+import { directNetwork, type Network } from './network.js';
+import { MemoryOutbox } from './outbox.js';
+import { memoryRelayStores, type RelayDatabase, type RelayStores } from './relay-stores.js';
+import { namespace } from '@nightporter/protocol';
+
+/** A database cluster and a broker in memory, and the ports that reach them at once and without a fault. */
+export interface MemoryWorld {
+  /** Moves the engines' timers, the database's clock and the broker's alike. */
+  readonly clock: ManualClock;
+  readonly network: Network;
+  readonly database: RelayDatabase;
+  readonly broker: MemoryBroker;
+  /** The documents of a group, made at the first call. */
+  group(name: string): MemoryGroup;
+  relayStores(): RelayStores;
+  publisher(): Publisher;
+  subscriber(request: { group: string; topic: string }): Subscriber;
+  groupStores(name: string): { store: GroupStore<MemorySession>; parked: ParkedQueue };
+  /** Whatever a handler emits lands in the outbox `own.outbox` under topic `own-events`. */
+  readonly emitter: ReturnType<typeof memoryEmitter>;
+}
+
+export interface MemoryWorldOptions {
+  readonly queues?: number;
+  readonly random?: () => number;
+}
+
+export function createMemoryWorld(options: MemoryWorldOptions = {}): MemoryWorld {
+  const clock = createManualClock();
+  const network = directNetwork(clock);
+  const now = (): number => clock.now();
+  const database = createRelayDatabase(now);
+  const broker = new MemoryBroker({ clock: now, random: options.random ?? (() => 0.5), queues: options.queues ?? 4 });
+  const groups = new Map<string, MemoryGroup>();
+
+  function group(name: string): MemoryGroup {
+    const known = groups.get(name) ?? new MemoryGroup(now);
+    known.onCommitted = (commit) => {
+      if (commit.emitted.length > 0) database.outbox.commit(commit.emitted);
+    };
+    groups.set(name, known);
+    return known;
+  }
+
+  return {
+    clock,
+    network,
+    database,
+    broker,
+    group,
+    relayStores: () => memoryRelayStores(database, network),
+    publisher: () => memoryPublisher(broker, network),
+    subscriber: (request) => memorySubscriber(broker, network, request),
+    groupStores: (name) => memoryGroupStores(group(name), network),
+    emitter: memoryEmitter({ namespace: namespace('own.outbox'), source: 'own', topic: 'own-events' }),
+  };
+}
+
+export function createRelayDatabase(clock: () => number): RelayDatabase {
+  return {
+    outbox: new MemoryOutbox(clock),
+    leases: new MemoryLeases(clock),
+    checkpoints: new MemoryCheckpoints(),
+    repairs: new MemoryRepairs(),
+  };
+}
