@@ -30,3 +30,17 @@ export {
   type RetryPolicy,
   type ScheduledDelays,
 } from './retry-policy.js';
+export {
+  NO_POSITION,
+  changesOf,
+  sequence,
+  type MessageContent,
+  type Outcome,
+  type ParkedRow,
+  type SequencedMessage,
+  type SequencerChange,
+  type SequencerParkedState,
+  type SequencerPosition,
+  type SequencerView,
+  type Verdict,
+} from './sequencer.js';

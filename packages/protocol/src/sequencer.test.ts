@@ -1,0 +1,318 @@
+import { describe, expect, test } from 'vitest';
+import { aggregateKey, aggregateVersion, eventId } from './ids.js';
+import {
+  NO_POSITION,
+  changesOf,
+  sequence,
+  type MessageContent,
+  type Outcome,
+  type SequencedMessage,
+  type SequencerPosition,
+  type SequencerView,
+} from './sequencer.js';
+
+const aggregate = aggregateKey({ source: 'orders', aggregateType: 'order', aggregateId: '1' });
+const otherAggregate = aggregateKey({ source: 'orders', aggregateType: 'order', aggregateId: '2' });
+const mine = eventId('mine');
+const other = eventId('other');
+
+function message(version: number, more: Partial<SequencedMessage> = {}): SequencedMessage {
+  return {
+    eventId: mine,
+    aggregate,
+    version: aggregateVersion(version),
+    content: { kind: 'event' },
+    claimed: false,
+    ...more,
+  };
+}
+
+function view(
+  position: Partial<SequencerPosition>,
+  more: Partial<Omit<SequencerView, 'position'>> = {},
+): SequencerView {
+  return {
+    position: { ...NO_POSITION, ...position },
+    settledAs: null,
+    settledHere: null,
+    parkedHere: null,
+    parkedNext: null,
+    ...more,
+  };
+}
+
+const blockedAt4 = { version: 4, state: 'blocked' } as const;
+const settled5 = { settledAs: { aggregate, version: 5 }, settledHere: mine };
+const defect: MessageContent = { kind: 'defect', code: 'NP_DIGEST_MISMATCH', reason: 'altered' };
+
+describe('the verdict on a message', () => {
+  test.each<[string, SequencerView, SequencedMessage, string]>([
+    [
+      'at the start of the group is before the start',
+      view({ version: 3, startVersion: 3 }),
+      message(3),
+      'before-start',
+    ],
+    [
+      'below the start is before the start, even with another event settled there',
+      view({ version: 3, startVersion: 3 }, { settledHere: other }),
+      message(2),
+      'before-start',
+    ],
+    [
+      'at or below the position with its event in the inbox is a duplicate',
+      view({ version: 5 }, settled5),
+      message(5),
+      'duplicate',
+    ],
+    [
+      'at or below the position that nobody knows any more is a duplicate',
+      view({ version: 5 }),
+      message(2),
+      'duplicate',
+    ],
+    ['at or below a blocked position is a duplicate', view(blockedAt4), message(4), 'duplicate'],
+    [
+      'with another event settled at its version is a version conflict',
+      view({ version: 5 }, { settledHere: other }),
+      message(5),
+      'version-conflict',
+    ],
+    [
+      'whose event was settled under another version is a version conflict',
+      view({ version: 4 }, { settledAs: { aggregate, version: 3 } }),
+      message(5),
+      'version-conflict',
+    ],
+    [
+      'whose event was settled for another aggregate is a version conflict',
+      view({ version: 4 }, { settledAs: { aggregate: otherAggregate, version: 5 } }),
+      message(5),
+      'version-conflict',
+    ],
+    [
+      'with another event parked at its version is a version conflict',
+      view(blockedAt4, { parkedHere: { eventId: other, state: 'dead' } }),
+      message(5),
+      'version-conflict',
+    ],
+    [
+      'next in line, settled before the position was lost, moves the position on',
+      view({ version: 4 }, settled5),
+      message(5),
+      'advance',
+    ],
+    ['next in line, settled, moves even a blocked position on', view(blockedAt4, settled5), message(5), 'advance'],
+    ['at a blocked position is behind', view(blockedAt4), message(6), 'behind'],
+    ['next in line at a blocked position is behind', view(blockedAt4), message(5), 'behind'],
+    [
+      'next in line whose row is parked is behind, though the position says open',
+      view({ version: 4 }, { parkedHere: { eventId: mine, state: 'dead' } }),
+      message(5),
+      'behind',
+    ],
+    ['that skips a version is a gap', view({ version: 4 }), message(6), 'gap'],
+    ['of an unknown aggregate that is not its first is a gap', view({}), message(2), 'gap'],
+    ['next in line with a defect is dead', view({ version: 4 }), message(5, { content: defect }), 'dead'],
+    ['with a defect is a duplicate first', view({ version: 5 }), message(5, { content: defect }), 'duplicate'],
+    ['with a defect waits for its turn', view({ version: 3 }), message(5, { content: defect }), 'gap'],
+    ['next in line is applied', view({ version: 4 }), message(5), 'apply'],
+    ['first of an unknown aggregate is applied', view({}), message(1), 'apply'],
+    ['right behind the start is applied', view({ version: 7, startVersion: 7 }), message(8), 'apply'],
+    ['without handler is ignored', view({ version: 4 }), message(5, { content: { kind: 'unhandled' } }), 'ignore'],
+    ['that is a tombstone is skipped', view({ version: 4 }), message(5, { content: { kind: 'tombstone' } }), 'skip'],
+    [
+      'claimed from its parked row passes the blocked position',
+      view(blockedAt4, { parkedHere: { eventId: mine, state: 'retry' } }),
+      message(5, { claimed: true }),
+      'apply',
+    ],
+    [
+      'claimed too early is a gap',
+      view(blockedAt4, { parkedHere: { eventId: mine, state: 'retry' } }),
+      message(6, { claimed: true }),
+      'gap',
+    ],
+    [
+      'claimed but settled meanwhile is a duplicate',
+      view({ version: 5 }, settled5),
+      message(5, { claimed: true }),
+      'duplicate',
+    ],
+  ])('%s', (_name, given, incoming, kind) => {
+    expect(sequence(given, incoming).kind).toBe(kind);
+  });
+
+  test('names the first version that a gap lacks', () => {
+    expect(sequence(view({ version: 4 }), message(9))).toEqual({ kind: 'gap', missingFrom: 5 });
+  });
+
+  test('carries the defect of a dead event', () => {
+    expect(sequence(view({}), message(1, { content: defect }))).toEqual({
+      kind: 'dead',
+      code: 'NP_DIGEST_MISMATCH',
+      reason: 'altered',
+    });
+  });
+});
+
+describe('the writes of an outcome', () => {
+  const retry = { eventId: mine, state: 'retry' } as const;
+  const waiting = { eventId: other, state: 'behind' } as const;
+  const open = (version: number): unknown => ({
+    kind: 'position',
+    position: { version, startVersion: 0, state: 'open' },
+  });
+  const blocked = (version: number): unknown => ({
+    kind: 'position',
+    position: { version, startVersion: 0, state: 'blocked' },
+  });
+  const conflict: Outcome = { kind: 'version-conflict', reason: 'two' };
+
+  test.each<[string, SequencerView, SequencedMessage, Outcome, unknown[]]>([
+    [
+      'apply settles and moves the position on',
+      view({ version: 4 }),
+      message(5),
+      { kind: 'apply' },
+      [{ kind: 'settle', outcome: 'applied' }, open(5)],
+    ],
+    [
+      'apply hands the turn to the row parked right behind',
+      view({ version: 4 }, { parkedNext: waiting }),
+      message(5),
+      { kind: 'apply' },
+      [{ kind: 'settle', outcome: 'applied' }, blocked(5), { kind: 'make-due', version: 6 }],
+    ],
+    [
+      'apply of a claimed row removes it',
+      view(blockedAt4, { parkedHere: retry }),
+      message(5, { claimed: true }),
+      { kind: 'apply' },
+      [{ kind: 'settle', outcome: 'applied' }, { kind: 'unpark' }, open(5)],
+    ],
+    [
+      'ignore settles as ignored',
+      view({ version: 4 }),
+      message(5),
+      { kind: 'ignore' },
+      [{ kind: 'settle', outcome: 'ignored' }, open(5)],
+    ],
+    [
+      'skip settles as skipped',
+      view({ version: 4 }),
+      message(5),
+      { kind: 'skip' },
+      [{ kind: 'settle', outcome: 'skipped' }, open(5)],
+    ],
+    [
+      'advance has no effect but the position',
+      view({ version: 4 }, { ...settled5, parkedNext: waiting }),
+      message(5),
+      { kind: 'advance' },
+      [blocked(5), { kind: 'make-due', version: 6 }],
+    ],
+    ['before-start writes nothing', view({ version: 9, startVersion: 9 }), message(5), { kind: 'before-start' }, []],
+    [
+      'before-start removes a claimed row',
+      view({ version: 9, startVersion: 9 }),
+      message(5, { claimed: true }),
+      { kind: 'before-start' },
+      [{ kind: 'unpark' }],
+    ],
+    [
+      'a duplicate is counted',
+      view({ version: 5 }, settled5),
+      message(5),
+      { kind: 'duplicate' },
+      [{ kind: 'count-duplicate' }],
+    ],
+    [
+      'a duplicate that the inbox has forgotten is not counted',
+      view({ version: 5 }),
+      message(5),
+      { kind: 'duplicate' },
+      [],
+    ],
+    [
+      'a claimed duplicate removes its row',
+      view({ version: 5 }, settled5),
+      message(5, { claimed: true }),
+      { kind: 'duplicate' },
+      [{ kind: 'unpark' }],
+    ],
+    [
+      'behind parks and touches the position',
+      view(blockedAt4),
+      message(7),
+      { kind: 'behind' },
+      [{ kind: 'park', state: 'behind' }, blocked(4)],
+    ],
+    ['behind leaves a parked row alone', view(blockedAt4, { parkedHere: retry }), message(5), { kind: 'behind' }, []],
+    [
+      'behind blocks a position that forgot its parked row',
+      view({ version: 4 }, { parkedHere: retry }),
+      message(5),
+      { kind: 'behind' },
+      [blocked(4)],
+    ],
+    [
+      'behind wakes a forgotten row',
+      view({ version: 4 }, { parkedHere: { eventId: mine, state: 'gap' } }),
+      message(5),
+      { kind: 'behind' },
+      [blocked(4), { kind: 'make-due', version: 5 }],
+    ],
+    [
+      'a gap parks and touches the position without blocking it',
+      view({ version: 4 }),
+      message(7),
+      { kind: 'gap', missingFrom: aggregateVersion(5) },
+      [{ kind: 'park', state: 'gap' }, open(4)],
+    ],
+    [
+      'a gap leaves a parked row alone',
+      view({ version: 4 }, { parkedHere: { eventId: mine, state: 'gap' } }),
+      message(7),
+      { kind: 'gap', missingFrom: aggregateVersion(5) },
+      [],
+    ],
+    [
+      'a claim that came too early is parked again',
+      view(blockedAt4, { parkedHere: retry }),
+      message(7, { claimed: true }),
+      { kind: 'gap', missingFrom: aggregateVersion(5) },
+      [{ kind: 'park', state: 'behind' }, blocked(4)],
+    ],
+    [
+      'dead parks and blocks',
+      view({ version: 4 }),
+      message(5),
+      { kind: 'dead', code: 'NP_DIGEST_MISMATCH', reason: '' },
+      [{ kind: 'park', state: 'dead' }, blocked(4)],
+    ],
+    [
+      'retry parks and blocks',
+      view({ version: 4 }),
+      message(5),
+      { kind: 'retry' },
+      [{ kind: 'park', state: 'retry' }, blocked(4)],
+    ],
+    [
+      'a version conflict leaves the position',
+      view({ version: 5 }, { settledHere: other }),
+      message(5),
+      conflict,
+      [{ kind: 'set-aside', reason: 'two' }],
+    ],
+    [
+      'a claimed version conflict frees its place',
+      view(blockedAt4, { parkedHere: retry, settledHere: other }),
+      message(5, { claimed: true }),
+      conflict,
+      [{ kind: 'set-aside', reason: 'two' }, { kind: 'unpark' }, open(4)],
+    ],
+  ])('%s', (_name, given, incoming, outcome, changes) => {
+    expect(changesOf(given, incoming, outcome)).toEqual(changes);
+  });
+});
