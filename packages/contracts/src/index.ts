@@ -1,4 +1,27 @@
+export { canonicalJson } from './canonical-json.js';
+export {
+  createCatalogue,
+  defineEvent,
+  type Catalogue,
+  type EventData,
+  type EventDefinition,
+  type ReadVerdict,
+} from './catalogue.js';
+export { decodeEnvelope, encodeEnvelope, type Decoded } from './codec.js';
+export { digestOf } from './digest.js';
+export { envelopeOf, type EnvelopeSource } from './envelope-of.js';
 export type { EventEnvelope, EventHeaders, JsonObject, JsonValue, PublicationForm } from './envelope.js';
+export {
+  AGGREGATE_ID_LENGTH_MAX,
+  ENVELOPE_BYTES_CEILING,
+  ENVELOPE_BYTES_MAX_DEFAULT,
+  EVENT_KEY_BYTES_MAX,
+  NAME_LENGTH_MAX,
+  PAYLOAD_DEPTH_MAX,
+} from './limits.js';
+export { MESSAGE_PROPERTIES, type MessageProperty } from './message-properties.js';
+export { assertEventKey, assertIdentity, defaultEventKey, isAggregateId, isName, isTopic } from './names.js';
+export * from './orders-catalogue.js';
 export type {
   OutboxDocument,
   OutboxHeadDocument,
@@ -7,3 +30,4 @@ export type {
   PublicationRecord,
   SkipRequest,
 } from './outbox-row.js';
+export { assertPayload } from './payload.js';

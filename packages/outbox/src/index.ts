@@ -1,1 +1,10 @@
-export {};
+export {
+  createOutbox,
+  type CausedEmit,
+  type EmitRequest,
+  type EmittedEvent,
+  type Outbox,
+  type OutboxOptions,
+  type TransactionOptions,
+  type TransactionScope,
+} from './outbox.js';
