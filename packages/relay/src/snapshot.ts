@@ -1,0 +1,57 @@
+import type { Epoch } from '@nightporter/protocol';
+import type { ShardId } from './ports.js';
+
+/**
+ * `standby`: another owner has the lease, or it is being asked for. `starting`: claims the checkpoint and opens the stream.
+ * `sweeping`: reads the outbox before the stream is followed and any token is saved. `following`: the normal state.
+ * `suspended`: holds a lease that it could not renew in time, and sends nothing. `draining`: stops. `stopped`: has stopped.
+ */
+export type ShardState = 'standby' | 'starting' | 'sweeping' | 'following' | 'suspended' | 'draining' | 'stopped';
+
+/** Counted since the process started, over all sessions of the shard. */
+export interface RelayCounts {
+  /** Rows that the stream delivered. */
+  readonly captured: number;
+  /** Sends that the broker answered. */
+  readonly published: number;
+  /** Sends that failed, whatever the reason. */
+  readonly sendFailures: number;
+  /** Marks written: PUBLISHED, FAILED and DEAD. */
+  readonly markedPublished: number;
+  readonly markedFailed: number;
+  readonly markedDead: number;
+  /** Marks refused because the row had changed, and marks that found no row. */
+  readonly refused: number;
+  readonly missing: number;
+  readonly sweeps: number;
+  readonly repairs: number;
+  readonly checkpointsSaved: number;
+  readonly databaseFailures: number;
+}
+
+export interface ShardSnapshot {
+  readonly shard: ShardId;
+  readonly state: ShardState;
+  readonly epoch: Epoch | null;
+  readonly windowMax: number;
+  readonly sendsInFlight: number;
+  /** Rows in memory: waiting, in flight or not yet marked. */
+  readonly rowsInMemory: number;
+  readonly lanesHeld: number;
+  readonly topicsPaused: readonly string[];
+  /** Delivered rows that the checkpoint waits for. */
+  readonly tracked: number;
+  /** Sequence number of the last saved checkpoint in this epoch; 0 while there is none. */
+  readonly checkpointSeq: number;
+  /** Milliseconds since the stream last answered, brought a row, and since a mark and a checkpoint were last written. */
+  readonly sinceReadMs: number | null;
+  readonly sinceCaptureMs: number | null;
+  readonly sinceMarkMs: number | null;
+  readonly sinceCheckpointMs: number | null;
+  readonly counts: RelayCounts;
+}
+
+export interface RelaySnapshot {
+  readonly owner: string;
+  readonly shards: readonly ShardSnapshot[];
+}
