@@ -1,4 +1,5 @@
 import {
+  defaultEventKey,
   digestOf,
   envelopeOf,
   type EventHeaders,
@@ -33,7 +34,7 @@ export interface CommittedEvent {
   readonly payload: JsonValue;
   readonly headers?: EventHeaders;
   readonly eventVersion?: number;
-  /** Default: the aggregate's key. */
+  /** Default: see `defaultEventKey`. */
   readonly eventKey?: string;
 }
 
@@ -231,7 +232,7 @@ export class MemoryOutbox {
     const key = aggregateKey(event);
     const version = aggregateVersion((this.#heads.get(key) ?? 0) + 1);
     this.#heads.set(key, version);
-    const eventKey = event.eventKey ?? key;
+    const eventKey = event.eventKey ?? defaultEventKey(event);
     const row: StoredRow = {
       ...event,
       aggregate: key,

@@ -18,11 +18,11 @@ export interface MemoryWorld {
   readonly database: RelayDatabase;
   readonly broker: MemoryBroker;
   /** The documents of a group, made at the first call. */
-  group(name: string): MemoryGroup;
-  relayStores(): RelayStores;
-  publisher(): Publisher;
-  subscriber(request: { group: string; topic: string }): Subscriber;
-  groupStores(name: string): { store: GroupStore<MemorySession>; parked: ParkedQueue };
+  readonly group: (name: string) => MemoryGroup;
+  readonly relayStores: () => RelayStores;
+  readonly publisher: () => Publisher;
+  readonly subscriber: (request: { group: string; topic: string }) => Subscriber;
+  readonly groupStores: (name: string) => { store: GroupStore<MemorySession>; parked: ParkedQueue };
   /** Whatever a handler emits lands in the outbox `own.outbox` under topic `own-events`. */
   readonly emitter: ReturnType<typeof memoryEmitter>;
 }

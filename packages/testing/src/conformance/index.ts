@@ -1,0 +1,12 @@
+export { brokerConformance, type BrokerFixture } from './broker.js';
+export { captureConformance, type CaptureFixture } from './capture.js';
+export { checkpointStoreConformance, type CheckpointFixture } from './checkpoint-store.js';
+export { type GroupFixture } from './group-fixture.js';
+export { groupStoreConformance } from './group-store.js';
+export { leaseStoreConformance, type LeaseFixture } from './lease-store.js';
+export { outboxMarkerConformance, type MarkerFixture, type PublicationRecorded } from './outbox-marker.js';
+export { outboxReaderConformance, type ReaderFixture } from './outbox-reader.js';
+export { type OutboxFixture, type SampleEvent } from './outbox-fixture.js';
+export { parkedQueueConformance } from './parked-queue.js';
+export { repairLogConformance, type RepairFixture } from './repair-log.js';
+export { eventually, incomingEvent, uniqueId } from './samples.js';

@@ -1,0 +1,158 @@
+import { versionKey, type GroupStore, type ParkedEvent } from '@nightporter/consumer';
+import { describe, expect, it } from 'vitest';
+import { commitChanges, parkChange, positionChange, type GroupFixture } from './group-fixture.js';
+import { incomingEvent } from './samples.js';
+
+const CLAIM_MS = 400;
+
+/** Every parked queue keeps to this. The fixture brings a fresh group for each test. */
+export function parkedQueueConformance<Session>(name: string, makeFixture: () => Promise<GroupFixture<Session>>): void {
+  describe(`${name} as a parked queue`, () => {
+    describeClaims(makeFixture);
+    describeWaking(makeFixture);
+  });
+}
+
+function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session>>): void {
+  it('hands out what is due, with the claim counted', async () => {
+    const { store, parked } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    await commitChanges(store, [event], [parkChange(event, { attempts: 2 })]);
+    const claimed = await parked.claimDue({ limit: 10, claimMs: CLAIM_MS });
+    expect(claimed).toHaveLength(1);
+    expect(claimed[0]).toMatchObject({ event, state: 'retry', attempts: 3 });
+  });
+
+  it('hands out neither what waits for its time nor what waits for anything else', async () => {
+    const { store, parked } = await makeFixture();
+    const events = [1, 2, 3, 4].map((version) => incomingEvent({ aggregateId: 'a', version }));
+    await commitChanges(store, events, [
+      parkChange(events[0]!, { retryInMs: 60_000 }),
+      parkChange(events[1]!, { state: 'behind', retryInMs: null }),
+      parkChange(events[2]!, { state: 'gap', retryInMs: null }),
+      parkChange(events[3]!, { state: 'dead', retryInMs: null }),
+    ]);
+    expect(await parked.claimDue({ limit: 10, claimMs: CLAIM_MS })).toEqual([]);
+  });
+
+  it('hands out a message once its time has come by the database’s clock', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    await commitChanges(store, [event], [parkChange(event, { retryInMs: 300 })]);
+    expect(await parked.claimDue({ limit: 10, claimMs: CLAIM_MS })).toEqual([]);
+    await passTime(350);
+    expect(await parked.claimDue({ limit: 10, claimMs: CLAIM_MS })).toHaveLength(1);
+  });
+
+  it('hands a message to one claimer only, and to another once the claim is over', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    await commitChanges(store, [event], [parkChange(event)]);
+    const claims = await Promise.all([1, 2, 3, 4].map(() => parked.claimDue({ limit: 10, claimMs: CLAIM_MS })));
+    expect(claims.flat()).toHaveLength(1);
+    await passTime(CLAIM_MS + 50);
+    const [again] = await parked.claimDue({ limit: 10, claimMs: CLAIM_MS });
+    expect(again).toMatchObject({ event, attempts: 2 });
+  });
+
+  it('hands out no more than the limit', async () => {
+    const { store, parked } = await makeFixture();
+    const events = [1, 2, 3].map((index) => incomingEvent({ aggregateId: `a${index}`, version: 1 }));
+    await commitChanges(
+      store,
+      events,
+      events.map((event) => parkChange(event)),
+    );
+    expect(await parked.claimDue({ limit: 2, claimMs: CLAIM_MS })).toHaveLength(2);
+    expect(await parked.claimDue({ limit: 2, claimMs: CLAIM_MS })).toHaveLength(1);
+  });
+
+  it('takes a claim back without an attempt, and the message is due again', async () => {
+    const { store, parked } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    await commitChanges(store, [event], [parkChange(event)]);
+    await parked.giveBack(await parked.claimDue({ limit: 10, claimMs: 60_000 }));
+    const [again] = await parked.claimDue({ limit: 10, claimMs: CLAIM_MS });
+    expect(again).toMatchObject({ event, attempts: 1 });
+  });
+
+  it('leaves a message alone that has changed since the claim that is given back', async () => {
+    const { store, parked } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    await commitChanges(store, [event], [parkChange(event)]);
+    const claimed = await parked.claimDue({ limit: 10, claimMs: 60_000 });
+    await commitChanges(store, [event], [parkChange(event, { state: 'dead', attempts: 1, retryInMs: null })]);
+    await parked.giveBack(claimed);
+    expect(await parkedAt(store, event)).toMatchObject({ state: 'dead', attempts: 1 });
+    await commitChanges(
+      store,
+      [event],
+      [{ kind: 'unpark', aggregate: event.aggregate, version: event.envelope.aggregateVersion }],
+    );
+    await parked.giveBack(claimed);
+    expect(await parkedAt(store, event)).toBeUndefined();
+  });
+
+  it('makes a message due when a transaction says so', async () => {
+    const { store, parked } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    const { aggregate } = event;
+    await commitChanges(store, [event], [parkChange(event, { state: 'behind', retryInMs: null })]);
+    await commitChanges(store, [event], [{ kind: 'make-due', aggregate, version: event.envelope.aggregateVersion }]);
+    expect(await parked.claimDue({ limit: 10, claimMs: CLAIM_MS })).toHaveLength(1);
+  });
+}
+
+function describeWaking<Session>(makeFixture: () => Promise<GroupFixture<Session>>): void {
+  it('wakes a forgotten message that is next in line, and blocks its position', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 4 });
+    await commitChanges(
+      store,
+      [event],
+      [parkChange(event, { state: 'gap', retryInMs: null }), positionChange(event.aggregate, { version: 3 })],
+    );
+    expect(await parked.wake({ olderThanMs: 60_000, limit: 10 })).toBe(0);
+    await passTime(350);
+    expect(await parked.wake({ olderThanMs: 200, limit: 10 })).toBe(1);
+    const state = await store.transact((transaction) => transaction.load([event]));
+    expect(state.positions.get(event.aggregate)).toMatchObject({ version: 3, state: 'blocked' });
+    const [claimed] = await parked.claimDue({ limit: 10, claimMs: CLAIM_MS });
+    expect(claimed).toMatchObject({ event, attempts: 1 });
+  });
+
+  it('wakes the first version of an aggregate that has no position', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    await commitChanges(store, [event], [parkChange(event, { state: 'behind', retryInMs: null })]);
+    await passTime(350);
+    expect(await parked.wake({ olderThanMs: 200, limit: 10 })).toBe(1);
+  });
+
+  it('leaves alone what is not next in line, what waits for its retry, and what is dead', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const gap = incomingEvent({ aggregateId: 'a', version: 3 });
+    const retry = incomingEvent({ aggregateId: 'b', version: 1 });
+    const dead = incomingEvent({ aggregateId: 'c', version: 1 });
+    await commitChanges(
+      store,
+      [gap, retry, dead],
+      [
+        parkChange(gap, { state: 'gap', retryInMs: null }),
+        positionChange(gap.aggregate, { version: 1 }),
+        parkChange(retry, { retryInMs: 60_000 }),
+        parkChange(dead, { state: 'dead', retryInMs: null }),
+      ],
+    );
+    await passTime(350);
+    expect(await parked.wake({ olderThanMs: 200, limit: 10 })).toBe(0);
+  });
+}
+
+async function parkedAt<Session>(
+  store: GroupStore<Session>,
+  event: ParkedEvent['event'],
+): Promise<ParkedEvent | undefined> {
+  const state = await store.transact((transaction) => transaction.load([event]));
+  return state.parked.get(versionKey(event.aggregate, event.envelope.aggregateVersion));
+}

@@ -1,0 +1,140 @@
+import { namespace, resumeToken } from '@nightporter/protocol';
+import {
+  brokerConformance,
+  captureConformance,
+  checkpointStoreConformance,
+  groupStoreConformance,
+  leaseStoreConformance,
+  outboxMarkerConformance,
+  outboxReaderConformance,
+  parkedQueueConformance,
+  repairLogConformance,
+  uniqueId,
+  type GroupFixture,
+  type MarkerFixture,
+  type SampleEvent,
+} from '../conformance/index.js';
+import { eventId } from '@nightporter/protocol';
+import type { MemorySession } from './group-stores.js';
+import { memoryGroupStores } from './group-stores.js';
+import { MemoryGroup } from './group.js';
+import { createMemoryWorld, type MemoryWorld } from './world.js';
+
+const first = namespace('first.outbox');
+const second = namespace('second.outbox');
+
+leaseStoreConformance('the memory', () => {
+  const world = createMemoryWorld();
+  return Promise.resolve({ leases: world.relayStores().leases, passTime: (byMs) => world.clock.advance(byMs) });
+});
+
+checkpointStoreConformance('the memory', () =>
+  Promise.resolve({
+    checkpoints: createMemoryWorld().relayStores().checkpoints,
+    tokens: [resumeToken('one'), resumeToken('another')],
+  }),
+);
+
+captureConformance('the memory', () => {
+  const world = createMemoryWorld();
+  // Nobody moves the clock here, so that whatever waits for it is let go on from the side.
+  const timer = setInterval(() => void world.clock.advance(200), 2);
+  timer.unref();
+  return Promise.resolve({
+    capture: world.relayStores().capture,
+    unknownToken: resumeToken('never given'),
+    commit: (events) => commit(world, events),
+    dropFirstOutbox: () => {
+      world.database.outbox.drop(first);
+      return Promise.resolve();
+    },
+  });
+});
+
+outboxReaderConformance('the memory', () => Promise.resolve(outboxFixture()));
+outboxMarkerConformance('the memory', () => Promise.resolve(outboxFixture()));
+
+repairLogConformance('the memory', () => {
+  const { database, relayStores } = createMemoryWorld();
+  return Promise.resolve({
+    repairs: relayStores().repairs,
+    recorded: () => Promise.resolve(database.repairs.records),
+  });
+});
+
+groupStoreConformance('the memory', () => Promise.resolve(groupFixture()));
+parkedQueueConformance('the memory', () => Promise.resolve(groupFixture()));
+
+brokerConformance('the memory', () => {
+  const world = createMemoryWorld();
+  const timer = setInterval(() => void world.clock.advance(200), 2);
+  timer.unref();
+  return Promise.resolve({
+    publisher: world.publisher(),
+    topic: 'sample-events',
+    subscribe: (group) => Promise.resolve(world.subscriber({ group, topic: 'sample-events' })),
+    invisibleMsMin: 5_000,
+    passTime: (byMs) => world.clock.advance(byMs),
+  });
+});
+
+function outboxFixture(): MarkerFixture {
+  const world = createMemoryWorld();
+  const { reader, marker } = world.relayStores();
+  const { outbox } = world.database;
+  return {
+    reader,
+    marker,
+    commit: (events) => commit(world, events),
+    archive: (id) => done(() => outbox.retire(id, 'archive')),
+    remove: (id) =>
+      done(() => {
+        outbox.deleteRow(id);
+      }),
+    skip: (id) => done(() => outbox.skipDead(id)),
+    retry: (row) => done(() => outbox.retryDead(row.eventId)),
+    publicationOf: (row) => {
+      const stored = outbox.find(row.eventId);
+      return Promise.resolve({
+        publishedAtMs: stored?.publishedAtMs ?? null,
+        messageId: stored?.publication?.messageId ?? null,
+        form: stored?.publication?.form ?? null,
+      });
+    },
+  };
+}
+
+function commit(world: MemoryWorld, events: readonly SampleEvent[]): ReturnType<MarkerFixture['commit']> {
+  const rows = world.database.outbox.commit(
+    events.map(({ aggregateId, outbox }) => ({
+      namespace: outbox === 'second' ? second : first,
+      eventId: eventId(uniqueId('event')),
+      source: 'conformance',
+      aggregateType: 'sample',
+      aggregateId,
+      eventType: 'SampleHappened',
+      topic: 'sample-events',
+      payload: { text: 'é' },
+      headers: { correlationId: 'story 1' },
+    })),
+  );
+  return Promise.resolve(rows);
+}
+
+function groupFixture(): GroupFixture<MemorySession> {
+  const world = createMemoryWorld();
+  const group = new MemoryGroup(() => world.clock.now());
+  return {
+    ...memoryGroupStores(group, world.network),
+    passTime: (byMs) => world.clock.advance(byMs),
+    writeDocument: (session, document, value) => session.write(document, value),
+    readDocument: (document) => {
+      const value = group.begin().readBusiness(document);
+      return Promise.resolve(typeof value === 'string' ? value : null);
+    },
+  };
+}
+
+async function done(operation: () => unknown): Promise<void> {
+  await Promise.resolve(operation());
+}
