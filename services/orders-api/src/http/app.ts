@@ -1,0 +1,64 @@
+import helmet from '@fastify/helmet';
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import { readinessAnswer, readinessOf, type Logger, type ReadinessCheck } from '@nightporter/runtime';
+import { LogController, fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { jsonSchemaTransform, serializerCompiler } from 'fastify-type-provider-zod';
+import { randomUUID } from 'node:crypto';
+import type { Orders } from '../orders.js';
+import { answerError, answerErrors } from './errors.js';
+import { acceptJsonOnly } from './json-body.js';
+import { orderRoutes } from './order-routes.js';
+import { validateWithZod } from './validation.js';
+
+export interface AppOptions {
+  readonly orders: Orders;
+  readonly logger: Logger;
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** Larger bodies are answered 413 without being read to their end. */
+  readonly bodyBytesMax: number;
+}
+
+/** Longest path parameter: 200 UTF-16 code units, percent-encoded, with room to be refused with a reason. */
+const PARAM_LENGTH_MAX = 4_096;
+
+/** The HTTP application without a listening socket; nothing is read or written before a request. */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const loggerInstance: FastifyBaseLogger = options.logger;
+  const app = fastify({
+    loggerInstance,
+    // One line per failed request is written by the error handler; two lines per good one would drown it.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: options.bodyBytesMax,
+    requestTimeout: 30_000,
+    genReqId: () => randomUUID(),
+    routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
+    frameworkErrors: (error, request, reply) => {
+      answerError(error, request, reply);
+    },
+  });
+  app.setValidatorCompiler(validateWithZod);
+  app.setSerializerCompiler(serializerCompiler);
+  answerErrors(app);
+  acceptJsonOnly(app);
+  await app.register(helmet);
+  await app.register(swagger, {
+    openapi: { info: { title: 'nightporter orders', version: '1', description: DESCRIPTION } },
+    transform: jsonSchemaTransform,
+  });
+  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
+  await app.register(orderRoutes, { orders: options.orders });
+  healthRoutes(app, options.checks);
+  return app;
+}
+
+const DESCRIPTION =
+  'Orders with their events, written in one transaction. Every error is application/problem+json (RFC 9457).';
+
+function healthRoutes(app: FastifyInstance, checks: AppOptions['checks']): void {
+  app.get('/livez', { schema: { hide: true } }, () => ({ status: 'alive' }));
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const answer = readinessAnswer(await readinessOf(checks));
+    return reply.code(answer.status).header('cache-control', 'no-store').send(answer.body);
+  });
+}

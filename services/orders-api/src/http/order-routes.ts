@@ -1,0 +1,82 @@
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
+import { randomUUID } from 'node:crypto';
+import type { OrderCommand } from '../domain/order.js';
+import type { Orders } from '../orders.js';
+import { entityTag } from './entity-tag.js';
+import { carryOut, sendOrder, sendUnchanged } from './exchange.js';
+import { rejectionProblem, sendProblem } from './problems.js';
+import * as schemas from './schemas.js';
+
+const problems = {
+  content: { 'application/problem+json': { schema: schemas.problemAnswer } },
+  description: 'Refused; nothing was written.',
+};
+const answers = { '4xx': problems, 503: { ...problems, description: 'Try again.' } };
+const commandSchema = {
+  tags: ['orders'],
+  params: schemas.orderParams,
+  headers: schemas.commandHeaders,
+  response: { 200: schemas.orderAnswer, ...answers },
+};
+
+export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, { orders }, done) => {
+  const createSchema = {
+    tags: ['orders'],
+    summary: 'Places an order',
+    headers: schemas.createHeaders,
+    body: schemas.createOrderBody,
+    response: { 201: schemas.orderAnswer, ...answers },
+  };
+  app.post('/orders', { schema: createSchema }, async (request, reply) => {
+    const { orderId: chosen = null, ...content } = request.body;
+    const orderId = chosen ?? randomUUID();
+    const command: OrderCommand = { kind: 'create', orderId, ...content };
+    return carryOut(orders, { request, reply, orderId, command, content: { ...content, orderId: chosen } });
+  });
+
+  const getSchema = {
+    tags: ['orders'],
+    summary: 'Reads an order',
+    params: schemas.orderParams,
+    response: { 200: schemas.orderAnswer, ...answers },
+  };
+  app.get('/orders/:orderId', { schema: getSchema }, async (request, reply) => {
+    const order = await orders.find(request.params.orderId);
+    if (order === null)
+      return sendProblem(reply, rejectionProblem(request.params.orderId, { reason: 'order-unknown' }));
+    if (request.headers['if-none-match'] === entityTag(order.version)) return sendUnchanged(reply, order);
+    return sendOrder(reply, { status: 200, order });
+  });
+
+  app.post(
+    '/orders/:orderId/pay',
+    { schema: { ...commandSchema, summary: "Takes the payment provider's callback", body: schemas.payOrderBody } },
+    async (request, reply) => {
+      const { transactionId, amountMinor = null } = request.body;
+      const command: OrderCommand = { kind: 'pay', transactionId, amountMinor };
+      return carryOut(orders, {
+        request,
+        reply,
+        orderId: request.params.orderId,
+        command,
+        content: { transactionId, amountMinor },
+      });
+    },
+  );
+  app.post(
+    '/orders/:orderId/cancel',
+    { schema: { ...commandSchema, summary: 'Cancels an order that is not completed', body: schemas.cancelOrderBody } },
+    async (request, reply) => {
+      const reason = request.body?.reason ?? 'not given';
+      const command: OrderCommand = { kind: 'cancel', reason };
+      return carryOut(orders, { request, reply, orderId: request.params.orderId, command, content: { reason } });
+    },
+  );
+  app.post(
+    '/orders/:orderId/complete',
+    { schema: { ...commandSchema, summary: 'Completes a paid order', body: schemas.completeOrderBody } },
+    async (request, reply) =>
+      carryOut(orders, { request, reply, orderId: request.params.orderId, command: { kind: 'complete' }, content: {} }),
+  );
+  done();
+};

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { totalOf } from '../domain/order.js';
+
+/** Free text that can be a key, part of a URL and of a message: no control characters, no half surrogate pairs. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
+const wellFormed = (value: string): boolean => !LONE_SURROGATE.test(value);
+const noControlCharacter = (value: string): boolean => !CONTROL_CHARACTER.test(value);
+
+const line = (charactersMax: number) =>
+  z
+    .string()
+    .min(1)
+    .max(charactersMax)
+    .refine(wellFormed, { error: 'must be well-formed Unicode, without a lone surrogate' })
+    .refine(noControlCharacter, { error: 'must hold no control character' });
+
+const identifier = line(200);
+
+/** A client or proxy would resolve these as path segments, so that nothing could ever name such an order. */
+const orderId = identifier.refine((value) => value !== '.' && value !== '..', { error: 'must not be "." or ".."' });
+
+const minorUnits = z
+  .int()
+  .min(0)
+  .max(100_000_000_000)
+  .refine((value) => !Object.is(value, -0), { error: 'must not be -0' });
+
+const orderLine = z.strictObject({
+  productId: identifier,
+  quantity: z.int().min(1).max(1_000_000),
+  unitPriceMinor: minorUnits.describe('Price of one piece in minor units (cents).'),
+});
+
+export const createOrderBody = z.strictObject({
+  orderId: orderId.optional().describe('Chosen by the caller, or left out.'),
+  customerId: identifier,
+  currency: z.string().regex(/^[A-Z]{3}$/, { error: 'must be three capital letters (ISO 4217)' }),
+  lines: z
+    .array(orderLine)
+    .min(1)
+    .max(100)
+    .refine((lines) => Number.isSafeInteger(totalOf(lines)), {
+      error: `must add up to at most ${Number.MAX_SAFE_INTEGER} minor units`,
+    }),
+});
+
+export const payOrderBody = z.strictObject({
+  transactionId: identifier.describe(
+    "The payment provider's number: the same number again is a repeat, not a second payment.",
+  ),
+  amountMinor: minorUnits.optional().describe('Where given, it must be the exact total of the order.'),
+});
+
+export const cancelOrderBody = z.strictObject({ reason: line(1000).optional() }).nullish();
+
+export const completeOrderBody = z.strictObject({}).nullish();
+
+export const orderParams = z.strictObject({ orderId });
+
+/** 1 to 255 visible ASCII characters and inner blanks. */
+const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/, { error: 'must be 1 to 255 visible ASCII characters' });
+
+export const createHeaders = z.looseObject({
+  'idempotency-key': idempotencyKey
+    .optional()
+    .describe('Names this request: a repeat with the same key and content gets the first answer and changes nothing.'),
+});
+
+export const commandHeaders = createHeaders.extend({
+  'if-match': z
+    .string()
+    .regex(/^(\*|(W\/)?"[^"]*"(\s*,\s*(W\/)?"[^"]*")*)$/, { error: 'must be * or quoted entity tags, such as "3"' })
+    .optional()
+    .describe('Carry the command out only while the order has this ETag, otherwise answer 412.'),
+});
+
+export const orderAnswer = z.object({
+  orderId: z.string(),
+  version: z.number(),
+  status: z.enum(['CREATED', 'PAID', 'COMPLETED', 'CANCELLED']),
+  customerId: z.string(),
+  currency: z.string(),
+  lines: z.array(z.object({ productId: z.string(), quantity: z.number(), unitPriceMinor: z.number() })),
+  totalMinor: z.number(),
+  payment: z.object({ transactionId: z.string(), amountMinor: z.number() }).nullable(),
+  cancellation: z.object({ reason: z.string() }).nullable(),
+});
+
+export const problemAnswer = z.object({
+  type: z.string(),
+  title: z.string(),
+  status: z.number(),
+  detail: z.string(),
+  errors: z
+    .array(
+      z.object({
+        pointer: z.string().optional(),
+        parameter: z.string().optional(),
+        header: z.string().optional(),
+        detail: z.string(),
+      }),
+    )
+    .optional(),
+});
+
+export type Problem = z.infer<typeof problemAnswer>;

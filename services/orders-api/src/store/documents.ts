@@ -1,0 +1,51 @@
+import type { Collection, Db, MongoClient } from 'mongodb';
+import type { Order } from '../domain/order.js';
+import type { CommandOutcome } from '../orders.js';
+
+/** A document of `orders`: the order as it is after its last event. */
+export interface OrderDocument extends Omit<Order, 'orderId'> {
+  readonly _id: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** A document of `idempotency_keys`: what became of the request that came with this key. */
+export interface IdempotencyDocument {
+  readonly _id: string;
+  readonly requestHash: string;
+  readonly outcome: CommandOutcome;
+  readonly createdAt: Date;
+  /** Removed by the server some time after this. */
+  readonly expireAt: Date;
+}
+
+export interface OrdersCollections {
+  readonly orders: Collection<OrderDocument>;
+  readonly idempotencyKeys: Collection<IdempotencyDocument>;
+}
+
+export function ordersCollections(database: Db): OrdersCollections {
+  return {
+    orders: database.collection<OrderDocument>('orders'),
+    idempotencyKeys: database.collection<IdempotencyDocument>('idempotency_keys'),
+  };
+}
+
+/** Creates collections and indexes where they are missing; safe to call at every start, from several processes at once. */
+export async function ensureOrdersCollections(client: MongoClient, database: string): Promise<void> {
+  const { orders, idempotencyKeys } = ordersCollections(client.db(database));
+  await idempotencyKeys.createIndex({ expireAt: 1 }, { expireAfterSeconds: 0 }, undefined);
+  // A transaction should not be the one that creates a collection: concurrent ones would conflict over it.
+  await orders.createIndex({ customerId: 1, _id: 1 });
+}
+
+export function orderOf(document: OrderDocument): Order {
+  const { _id, version, status, customerId, currency, lines, totalMinor, payment, cancellation } = document;
+  return { orderId: _id, version, status, customerId, currency, lines, totalMinor, payment, cancellation };
+}
+
+/** The fields of a document that an order fills. */
+export function fieldsOf(order: Order): Omit<Order, 'orderId'> {
+  const { version, status, customerId, currency, lines, totalMinor, payment, cancellation } = order;
+  return { version, status, customerId, currency, lines, totalMinor, payment, cancellation };
+}
