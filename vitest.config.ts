@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
-/** Workspace packages resolve to their sources, so that no build is needed before a test. */
-const conditions = ['@nightporter/source', 'node', 'import', 'default'];
+/**
+ * Workspace packages resolve to their sources, so that no build is needed before a test. `import` and `default` go without saying;
+ * named here, they would reach Node's command line, and require() of a CommonJS package would get its dependencies' ES modules.
+ */
+const conditions = ['@nightporter/source', 'node'];
 const shared = {
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
