@@ -1,1 +1,2 @@
+export * from './checker/index.js';
 export * from './memory/index.js';
