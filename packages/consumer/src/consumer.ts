@@ -1,23 +1,19 @@
-import type { Clock, Random } from '@nightporter/protocol';
+import { NightporterError, Wakeup } from '@nightporter/protocol';
+import { StoreCircuit } from './circuit.js';
+import { Counters } from './counters.js';
+import { DueBell, type ConsumerPorts, type Engine } from './engine.js';
 import { resolveOptions, type ConsumerOptions, type ConsumerSetup } from './options.js';
-import type { ConsumerObserver, Emitter, GroupStore, ParkedQueue, Subscriber } from './ports.js';
+import { receiveLoop } from './receive-loop.js';
+import { retryLoop, scanLoop } from './retry-loop.js';
 import type { ConsumerSnapshot } from './snapshot.js';
 
-/** What the engine needs of the world. */
-export interface ConsumerPorts<Session> {
-  /** One per topic of the group. */
-  readonly subscribers: readonly Subscriber[];
-  readonly store: GroupStore<Session>;
-  readonly parked: ParkedQueue;
-  readonly emitter: Emitter<Session>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly observe: ConsumerObserver;
-}
+/** Of the drain, the part that is kept for rolling back what still runs; at most {@link ROLL_BACK_MS_MAX}. */
+const ROLL_BACK_SHARE = 0.2;
+const ROLL_BACK_MS_MAX = 1_000;
 
 /**
  * One member of a consumer group. `run` may be called once; it resolves when a `stop` has drained, and rejects when an
- * invariant is broken. `stop` resolves with it, within `drainMs`.
+ * invariant is broken. `stop` resolves within `drainMs`: what is in hand is finished, or rolled back near the end.
  */
 export interface Consumer {
   run(): Promise<void>;
@@ -28,8 +24,97 @@ export interface Consumer {
 /** Rejects options that cannot work with NP_CONFIG_INVALID; starts nothing before `run`. */
 export function createConsumer<Session>(
   ports: ConsumerPorts<Session>,
-  options: ConsumerSetup<Session> & Partial<ConsumerOptions>,
+  setup: ConsumerSetup<Session> & Partial<ConsumerOptions>,
 ): Consumer {
-  resolveOptions(options);
-  throw new Error(`The engine of ${options.group} over ${ports.subscribers.length} subscribers is being written.`);
+  return new ConsumerEngine(ports, setup);
+}
+
+/** `idle` → (run) `running` → (stop, or a broken invariant) `stopping` → (drained, or its time is up) `stopped`. */
+class ConsumerEngine<Session> implements Consumer {
+  readonly #engine: Engine<Session>;
+  readonly #ended = new Wakeup();
+  readonly #group: string;
+  #state: ConsumerSnapshot['state'] = 'idle';
+  #fault: Error | null = null;
+
+  constructor(ports: ConsumerPorts<Session>, setup: ConsumerSetup<Session> & Partial<ConsumerOptions>) {
+    const { group, handlers, ...given } = setup;
+    const options = resolveOptions(given);
+    const { clock, random } = ports;
+    const counters = new Counters();
+    const limits = { firstMs: options.pauseFirstMs, maxMs: options.pauseMaxMs };
+    const delays = options.retryDelays ?? { kind: 'schedule' as const, delaysMs: options.retryScheduleMs };
+    this.#group = group;
+    this.#engine = {
+      ports,
+      options,
+      handlers,
+      retryPolicy: { delays, attemptsMax: options.attemptsMax },
+      circuit: new StoreCircuit({ clock, random, limits }),
+      counters,
+      due: new DueBell(),
+      stopping: new Wakeup(),
+      rollBack: new Wakeup(),
+      tell: (event) => {
+        counters.add(event);
+        ports.observe(event);
+      },
+      fail: (error) => {
+        this.#fault ??= error instanceof Error ? error : new Error(String(error));
+        this.#beginStop();
+      },
+    };
+  }
+
+  async run(): Promise<void> {
+    if (this.#state !== 'idle') {
+      throw new NightporterError(
+        'NP_INTERNAL',
+        `run() of consumer ${this.#group} was called while it is ${this.#state}.`,
+      );
+    }
+    this.#state = 'running';
+    const engine = this.#engine;
+    const receivers = engine.ports.subscribers.flatMap((subscriber) =>
+      Array.from({ length: engine.options.receiveLoops }, () => receiveLoop(engine, subscriber)),
+    );
+    const loops = [...receivers, retryLoop(engine), scanLoop(engine)];
+    const drained = Promise.all(loops.map((loop) => loop.catch(engine.fail))).then(() => {
+      this.#ended.ringForGood();
+    });
+    await Promise.race([drained, this.#ended.wait()]);
+    this.#state = 'stopped';
+    if (this.#fault !== null) throw this.#fault;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#state === 'idle') this.#state = 'stopped';
+    if (this.#state === 'stopped') return;
+    this.#beginStop();
+    await this.#ended.wait();
+  }
+
+  snapshot(): ConsumerSnapshot {
+    const { circuit, counters } = this.#engine;
+    return { ...counters.values(), paused: circuit.isOpen, state: this.#state };
+  }
+
+  #beginStop(): void {
+    if (this.#state !== 'running') return;
+    this.#state = 'stopping';
+    const { options, ports, rollBack, stopping } = this.#engine;
+    const rollBackMs = Math.min(ROLL_BACK_MS_MAX, options.drainMs * ROLL_BACK_SHARE);
+    const timers = [
+      ports.clock.after(options.drainMs - rollBackMs, () => {
+        rollBack.ringForGood();
+      }),
+      ports.clock.after(options.drainMs, () => {
+        this.#ended.ringForGood();
+      }),
+    ];
+    this.#ended.onceRung(() => {
+      for (const cancel of timers) cancel();
+    });
+    stopping.ringForGood();
+  }
 }

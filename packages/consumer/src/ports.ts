@@ -142,7 +142,8 @@ export type GroupChange =
 
 /**
  * One transaction of a group. `load` and `save` see and write through it; handlers write through `session`. `load` may
- * be called once, before `save`; `save` is called at most once, last.
+ * be called once, before `save`; `save` is called at most once, last, and carries its changes out in their order: one batch may park
+ * a message and make it due, or settle an event and count a duplicate of it.
  */
 export interface GroupTransaction<Session> {
   readonly session: Session;

@@ -1,0 +1,81 @@
+import type { ConsumerEvent } from './ports.js';
+import type { ConsumerSnapshot } from './snapshot.js';
+
+/** What is counted without an event of its own. */
+export type SilentCount = 'beforeStart' | 'advanced' | 'handlerFailures';
+
+/** All counts of a snapshot. */
+export type Counts = Omit<ConsumerSnapshot, 'paused' | 'state'>;
+
+/** The counts behind a snapshot. */
+export class Counters {
+  readonly #counts = {
+    received: 0,
+    redelivered: 0,
+    applied: 0,
+    ignored: 0,
+    skipped: 0,
+    duplicates: 0,
+    beforeStart: 0,
+    advanced: 0,
+    parked: { gap: 0, behind: 0, retry: 0, dead: 0 },
+    setAside: 0,
+    handlerFailures: 0,
+    conflicts: 0,
+    woken: 0,
+    acknowledged: 0,
+    databaseFailures: 0,
+    brokerFailures: 0,
+    batchesInHand: 0,
+    claimsInHand: 0,
+  };
+
+  values(): Counts {
+    return { ...this.#counts, parked: { ...this.#counts.parked } };
+  }
+
+  /** Batches and claims that are being worked on now: `by` is 1 or −1. */
+  inHand(what: 'batchesInHand' | 'claimsInHand', by: 1 | -1): void {
+    this.#counts[what] += by;
+  }
+
+  count(what: SilentCount): void {
+    this.#counts[what] += 1;
+  }
+
+  add(event: ConsumerEvent): void {
+    switch (event.kind) {
+      case 'received':
+        this.#counts.received += event.count;
+        this.#counts.redelivered += event.redelivered;
+        break;
+      case 'settled':
+        this.#counts[event.outcome] += 1;
+        break;
+      case 'duplicate':
+        this.#counts.duplicates += 1;
+        break;
+      case 'parked':
+        this.#counts.parked[event.state] += 1;
+        break;
+      case 'set-aside':
+        this.#counts.setAside += 1;
+        break;
+      case 'conflict':
+        this.#counts.conflicts += 1;
+        break;
+      case 'acknowledged':
+        this.#counts.acknowledged += event.count;
+        break;
+      case 'woken':
+        this.#counts.woken += event.count;
+        break;
+      case 'database-unavailable':
+        this.#counts.databaseFailures += 1;
+        break;
+      case 'broker-unavailable':
+        this.#counts.brokerFailures += 1;
+        break;
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { Wakeup, sleep, type Clock, type Random, type RetryPolicy } from '@nightporter/protocol';
+import type { StoreCircuit } from './circuit.js';
+import type { Counters } from './counters.js';
+import type { ConsumerOptions } from './options.js';
+import type {
+  ConsumerEvent,
+  ConsumerObserver,
+  Emitter,
+  GroupStore,
+  Handlers,
+  ParkedQueue,
+  Subscriber,
+} from './ports.js';
+
+/** What the engine needs of the world. */
+export interface ConsumerPorts<Session> {
+  /** One per topic of the group. */
+  readonly subscribers: readonly Subscriber[];
+  readonly store: GroupStore<Session>;
+  readonly parked: ParkedQueue;
+  readonly emitter: Emitter<Session>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observe: ConsumerObserver;
+}
+
+/** What the loops of one consumer share. */
+export interface Engine<Session> {
+  readonly ports: ConsumerPorts<Session>;
+  readonly options: ConsumerOptions;
+  readonly handlers: Handlers<Session>;
+  readonly retryPolicy: RetryPolicy;
+  readonly circuit: StoreCircuit;
+  readonly counters: Counters;
+  /** Rings when parked events may have become due. */
+  readonly due: DueBell;
+  /** Rings for good when the consumer is to stop: nothing new is begun. */
+  readonly stopping: Wakeup;
+  /** Rings for good shortly before the drain ends: what still runs is rolled back. */
+  readonly rollBack: Wakeup;
+  /** Counts an event and passes it on to the observer. */
+  tell(event: ConsumerEvent): void;
+  /** Ends the consumer with a fault that is nobody's to handle. */
+  readonly fail: (error: unknown) => void;
+}
+
+/** A bell that remembers one ring while nobody waits, so that a ring during a look-up leads to another look-up. */
+export class DueBell {
+  readonly #bell = new Wakeup();
+  #isRung = false;
+
+  ring(): void {
+    this.#isRung = true;
+    this.#bell.ring();
+  }
+
+  /** Resolves at a ring, at one since the last `wait`, after `forMs`, or when `stopping` rings. */
+  async wait<Session>({ ports, stopping }: Engine<Session>, forMs: number): Promise<void> {
+    if (!this.#isRung) await sleep(ports.clock, forMs, this.#bell, stopping);
+    this.#isRung = false;
+  }
+}

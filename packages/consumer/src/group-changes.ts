@@ -1,0 +1,117 @@
+import { MESSAGE_PROPERTIES, encodeEnvelope } from '@nightporter/contracts';
+import type { Outcome, SequencerChange } from '@nightporter/protocol';
+import type { EventWork, UnreadableWork } from './incoming.js';
+import type { ConsumerEvent, GroupChange, ParkedFailure } from './ports.js';
+
+/** What a parked event is stored with. */
+export interface Parking {
+  readonly attempts: number;
+  readonly retryInMs: number | null;
+  readonly failure: ParkedFailure | null;
+}
+
+/** How an outcome of the sequencer parks, where nothing else was decided. */
+export function parkingOf(work: EventWork, outcome: Outcome): Parking {
+  const claims = work.claim?.attempts ?? 0;
+  switch (outcome.kind) {
+    case 'retry':
+      return { attempts: claims, retryInMs: 0, failure: null };
+    case 'dead':
+      return {
+        attempts: claims,
+        retryInMs: null,
+        failure: { code: outcome.code, message: outcome.reason, stack: null },
+      };
+    case 'gap':
+    case 'behind':
+    case 'before-start':
+    case 'duplicate':
+    case 'version-conflict':
+    case 'advance':
+    case 'apply':
+    case 'ignore':
+    case 'skip':
+      // A claim that came too early did not run, so it is not counted.
+      return { attempts: Math.max(0, claims - 1), retryInMs: null, failure: null };
+  }
+}
+
+/** The number of the attempt that runs now. */
+export function attemptOf(work: EventWork): number {
+  return work.claim?.attempts ?? 1;
+}
+
+/** The writes of the sequencer's changes for one event. */
+export function groupChangesOf(
+  work: EventWork,
+  changes: readonly SequencerChange[],
+  parking: Parking,
+): readonly GroupChange[] {
+  const { event } = work;
+  const { aggregate, envelope } = event;
+  return changes.map((change): GroupChange => {
+    switch (change.kind) {
+      case 'settle':
+        return { kind: 'settle', event, outcome: change.outcome, attempts: attemptOf(work) };
+      case 'position':
+        return { kind: 'position', aggregate, position: change.position };
+      case 'count-duplicate':
+        return { kind: 'count-duplicate', eventId: envelope.eventId };
+      case 'park':
+        return { kind: 'park', event, state: change.state, ...parking };
+      case 'make-due':
+        return { kind: 'make-due', aggregate, version: change.version };
+      case 'unpark':
+        return { kind: 'unpark', aggregate, version: envelope.aggregateVersion };
+      case 'set-aside':
+        return setAsideConflict(work, change.reason);
+    }
+  });
+}
+
+export function setAsideUnreadable({ delivery, reason }: UnreadableWork): GroupChange & { kind: 'set-aside' } {
+  const { body, messageId, properties, topic } = delivery;
+  const message = `Message ${messageId} of topic ${topic} cannot be read: ${reason}.`;
+  const failure = { code: 'NP_MESSAGE_UNREADABLE', message, stack: null };
+  return { kind: 'set-aside', id: messageId, topic, messageId, body, properties, failure };
+}
+
+function setAsideConflict({ event }: EventWork, reason: string): GroupChange & { kind: 'set-aside' } {
+  return {
+    kind: 'set-aside',
+    id: event.envelope.eventId,
+    topic: event.topic,
+    messageId: event.messageId,
+    body: encodeEnvelope(event.envelope),
+    properties: { [MESSAGE_PROPERTIES.form]: event.form, [MESSAGE_PROPERTIES.digest]: event.digest },
+    failure: { code: 'NP_VERSION_CONFLICT', message: reason, stack: null },
+  };
+}
+
+/** One transaction writes a position once: the last state counts, and stands where the first stood. */
+export function withPositionsOnce(changes: readonly GroupChange[]): readonly GroupChange[] {
+  const last = new Map<string, GroupChange>();
+  for (const change of changes) if (change.kind === 'position') last.set(change.aggregate, change);
+  return changes.flatMap((change) => {
+    if (change.kind !== 'position') return [change];
+    const final = last.get(change.aggregate);
+    last.delete(change.aggregate);
+    return final === undefined ? [] : [final];
+  });
+}
+
+/** What the observer is told of a change, once it is committed. */
+export function toldOf(work: EventWork, changes: readonly GroupChange[], outcome: Outcome): readonly ConsumerEvent[] {
+  const { event } = work;
+  const told: ConsumerEvent[] = outcome.kind === 'duplicate' ? [{ kind: 'duplicate', event }] : [];
+  for (const change of changes) {
+    if (change.kind === 'settle') {
+      told.push({ kind: 'settled', event, outcome: change.outcome, attempt: change.attempts });
+    } else if (change.kind === 'park') {
+      told.push({ kind: 'parked', event, state: change.state, failure: change.failure });
+    } else if (change.kind === 'set-aside') {
+      told.push({ kind: 'set-aside', id: change.id, failure: change.failure });
+    }
+  }
+  return told;
+}

@@ -1,0 +1,85 @@
+import {
+  NO_POSITION,
+  type AggregateKey,
+  type EventId,
+  type ParkedRow,
+  type SequencedMessage,
+  type SequencerChange,
+  type SequencerPosition,
+  type SequencerView,
+} from '@nightporter/protocol';
+import type { EventWork } from './incoming.js';
+import { versionKey, type GroupState } from './ports.js';
+
+export function messageOf(work: EventWork): SequencedMessage {
+  const { aggregate, envelope } = work.event;
+  return {
+    eventId: envelope.eventId,
+    aggregate,
+    version: envelope.aggregateVersion,
+    content: work.content,
+    claimed: work.claim !== null,
+  };
+}
+
+/**
+ * What a transaction knows of its group: the documents that it loaded, with the changes decided so far on top, so that each
+ * message of a batch is judged by what the messages before it leave behind.
+ */
+export class GroupView {
+  readonly #positions: Map<AggregateKey, SequencerPosition>;
+  readonly #settledEvents: Map<EventId, { aggregate: AggregateKey; version: number }>;
+  readonly #settledVersions: Map<string, EventId>;
+  readonly #parked: Map<string, ParkedRow>;
+
+  constructor(state: GroupState) {
+    this.#positions = new Map(state.positions);
+    this.#settledEvents = new Map(state.inboxByEvent);
+    this.#settledVersions = new Map([...state.inboxByVersion].map(([key, record]) => [key, record.eventId]));
+    this.#parked = new Map(
+      [...state.parked].map(([key, row]) => [key, { eventId: row.event.envelope.eventId, state: row.state }]),
+    );
+  }
+
+  around({ aggregate, eventId, version }: SequencedMessage): SequencerView {
+    return {
+      position: this.#positions.get(aggregate) ?? NO_POSITION,
+      settledAs: this.#settledEvents.get(eventId) ?? null,
+      settledHere: this.#settledVersions.get(versionKey(aggregate, version)) ?? null,
+      parkedHere: this.#parked.get(versionKey(aggregate, version)) ?? null,
+      parkedNext: this.#parked.get(versionKey(aggregate, version + 1)) ?? null,
+    };
+  }
+
+  apply({ aggregate, eventId, version }: SequencedMessage, changes: readonly SequencerChange[]): void {
+    const here = versionKey(aggregate, version);
+    for (const change of changes) {
+      switch (change.kind) {
+        case 'settle':
+          this.#settledEvents.set(eventId, { aggregate, version });
+          this.#settledVersions.set(here, eventId);
+          break;
+        case 'position':
+          this.#positions.set(aggregate, change.position);
+          break;
+        case 'park':
+          this.#parked.set(here, { eventId, state: change.state });
+          break;
+        case 'unpark':
+          this.#parked.delete(here);
+          break;
+        case 'make-due':
+          this.#makeDue(versionKey(aggregate, change.version));
+          break;
+        case 'count-duplicate':
+        case 'set-aside':
+          break;
+      }
+    }
+  }
+
+  #makeDue(key: string): void {
+    const row = this.#parked.get(key);
+    if (row !== undefined && row.state !== 'dead') this.#parked.set(key, { ...row, state: 'retry' });
+  }
+}

@@ -1,0 +1,98 @@
+import { Wakeup, sleep } from '@nightporter/protocol';
+import { settleBatch } from './batch.js';
+import { backoffMs } from './circuit.js';
+import type { Engine } from './engine.js';
+import { workOf } from './incoming.js';
+import type { Delivery, Subscriber } from './ports.js';
+
+/** A receive that comes back empty sooner than this did not wait; the loop then waits instead, so as not to spin. */
+const EMPTY_RECEIVE_MS = 50;
+
+/** Receives, settles, acknowledges, one batch at a time, until the consumer stops. Nothing is received while the database is away. */
+export async function receiveLoop<Session>(engine: Engine<Session>, subscriber: Subscriber): Promise<void> {
+  const { circuit, options, ports, stopping } = engine;
+  let failures = 0;
+  while (await circuit.whenClosed(stopping)) {
+    const startedAt = ports.clock.now();
+    let deliveries: readonly Delivery[];
+    try {
+      deliveries = await subscriber.receive({ max: options.receiveMax, invisibleMs: options.invisibleMs });
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      engine.tell({ kind: 'broker-unavailable', operation: 'receive', error });
+      const limits = { firstMs: options.pauseFirstMs, maxMs: options.pauseMaxMs };
+      await sleep(ports.clock, backoffMs(limits, failures, ports.random), stopping);
+      continue;
+    }
+    if (deliveries.length > 0) await takeBatch(engine, subscriber, deliveries);
+    else if (ports.clock.now() - startedAt < EMPTY_RECEIVE_MS) await sleep(ports.clock, EMPTY_RECEIVE_MS, stopping);
+  }
+}
+
+/** A batch that arrives while the consumer stops is settled like any other: left alone it would lock its queue until it is visible again. */
+async function takeBatch<Session>(
+  engine: Engine<Session>,
+  subscriber: Subscriber,
+  deliveries: readonly Delivery[],
+): Promise<void> {
+  const { counters, options } = engine;
+  const redelivered = deliveries.filter((delivery) => delivery.deliveryAttempt > 1).length;
+  engine.tell({ kind: 'received', count: deliveries.length, redelivered });
+  const reader = { handlers: engine.handlers, read: options.read };
+  const works = deliveries.map((delivery) => workOf(delivery, reader, options.deliveriesTrusted));
+  const hold = holdInvisible(engine, subscriber, deliveries);
+  counters.inHand('batchesInHand', 1);
+  let durable: number;
+  try {
+    durable = await settleBatch(engine, works);
+  } finally {
+    counters.inHand('batchesInHand', -1);
+    await hold.release();
+  }
+  await acknowledge(engine, subscriber, hold.deliveries().slice(0, durable));
+}
+
+/** Only after the commit. If it fails, the messages come again and are found to be duplicates. */
+async function acknowledge<Session>(
+  engine: Engine<Session>,
+  subscriber: Subscriber,
+  deliveries: readonly Delivery[],
+): Promise<void> {
+  if (deliveries.length === 0) return;
+  try {
+    await subscriber.acknowledge(deliveries);
+    engine.tell({ kind: 'acknowledged', count: deliveries.length });
+  } catch (error) {
+    engine.tell({ kind: 'broker-unavailable', operation: 'acknowledge', error });
+  }
+}
+
+/** Renews the invisibility of a batch at half of its time, until it is released. Only its latest receipts count. */
+function holdInvisible<Session>(
+  engine: Engine<Session>,
+  subscriber: Subscriber,
+  deliveries: readonly Delivery[],
+): { release(): Promise<void>; deliveries(): readonly Delivery[] } {
+  const { options, ports } = engine;
+  const released = new Wakeup();
+  let held = deliveries;
+  const renewing = (async () => {
+    for (;;) {
+      await sleep(ports.clock, options.invisibleMs / 2, released);
+      if (released.rungForGood) return;
+      try {
+        held = await subscriber.extend(held, options.invisibleMs);
+      } catch (error) {
+        engine.tell({ kind: 'broker-unavailable', operation: 'extend', error });
+      }
+    }
+  })();
+  return {
+    async release() {
+      released.ringForGood();
+      await renewing;
+    },
+    deliveries: () => held,
+  };
+}

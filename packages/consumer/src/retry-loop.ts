@@ -1,0 +1,105 @@
+import { Wakeup, sleep } from '@nightporter/protocol';
+import type { Engine } from './engine.js';
+import { classify, parkedFailureOf } from './failure.js';
+import { workOfClaim } from './incoming.js';
+import type { ParkedEvent } from './ports.js';
+import { park, settleOne, type OneResult } from './settle-one.js';
+
+/**
+ * Claims parked events whose turn has come and runs them, several at once. It looks again as soon as a bell says that
+ * something has become due, which drains the events behind a mended one without waiting for the next look.
+ */
+export async function retryLoop<Session>(engine: Engine<Session>): Promise<void> {
+  const { circuit, counters, due, options, ports, stopping } = engine;
+  const running = new Set<Promise<void>>();
+  const slotFree = new Wakeup();
+  while (await circuit.whenClosed(stopping)) {
+    const limit = options.retryConcurrency - running.size;
+    if (limit === 0) {
+      await sleep(ports.clock, options.claimMs, slotFree, stopping);
+      continue;
+    }
+    const claimed = await claimDue(engine, limit);
+    for (const claim of claimed) {
+      counters.inHand('claimsInHand', 1);
+      const run = runClaim(engine, claim).finally(() => {
+        counters.inHand('claimsInHand', -1);
+        running.delete(run);
+        slotFree.ring();
+      });
+      // Whatever it rejects with ends the consumer, through the Promise.all below or here while the loop goes on.
+      run.catch(engine.fail);
+      running.add(run);
+    }
+    if (claimed.length === 0) await due.wait(engine, options.retryPollMs);
+  }
+  await Promise.all(running);
+}
+
+async function claimDue<Session>(engine: Engine<Session>, limit: number): Promise<readonly ParkedEvent[]> {
+  const { circuit, options, ports } = engine;
+  try {
+    const claimed = await ports.parked.claimDue({ limit, claimMs: options.claimMs });
+    circuit.succeeded();
+    return claimed;
+  } catch (error) {
+    storeFailed(engine, 'claim', error);
+    return [];
+  }
+}
+
+async function runClaim<Session>(engine: Engine<Session>, claim: ParkedEvent): Promise<void> {
+  const result = engine.stopping.rungForGood ? 'abandoned' : await settleClaim(engine, claim);
+  if (result === 'abandoned') await giveBack(engine, claim);
+}
+
+function settleClaim<Session>(engine: Engine<Session>, claim: ParkedEvent): Promise<OneResult> {
+  const { attemptsMax } = engine.options;
+  const work = workOfClaim(claim, { handlers: engine.handlers, read: engine.options.read });
+  if (claim.attempts <= attemptsMax) return settleOne(engine, work);
+  // Each claim was counted before its handler ran, and no failure was recorded for the last: its process did not live to.
+  const message = `Its ${attemptsMax} attempts are spent, and the last one ended without an answer: the process may have died in the handler.`;
+  const failure = parkedFailureOf(new Error(message));
+  return park(engine, work, {
+    state: 'dead',
+    attempts: attemptsMax,
+    retryInMs: null,
+    failure: { ...failure, stack: null },
+  });
+}
+
+/** A claim that did not run is not counted. If this fails, the claim runs out by itself. */
+async function giveBack<Session>(engine: Engine<Session>, claim: ParkedEvent): Promise<void> {
+  try {
+    await engine.ports.parked.giveBack([claim]);
+  } catch (error) {
+    storeFailed(engine, 'give-back', error);
+  }
+}
+
+/** Looks, now and then, for parked events that are next in line but that nobody woke. */
+export async function scanLoop<Session>(engine: Engine<Session>): Promise<void> {
+  const { circuit, due, options, ports, stopping } = engine;
+  while (await circuit.whenClosed(stopping)) {
+    try {
+      const count = await ports.parked.wake({ olderThanMs: options.scanAgeMs, limit: options.scanMax });
+      circuit.succeeded();
+      if (count > 0) {
+        engine.tell({ kind: 'woken', count });
+        due.ring();
+      }
+    } catch (error) {
+      storeFailed(engine, 'wake', error);
+    }
+    await sleep(ports.clock, options.scanEveryMs, stopping);
+  }
+}
+
+function storeFailed<Session>(engine: Engine<Session>, operation: string, error: unknown): void {
+  if (classify(error) === 'conflict') {
+    engine.tell({ kind: 'conflict' });
+    return;
+  }
+  engine.tell({ kind: 'database-unavailable', operation, error });
+  engine.circuit.failed();
+}

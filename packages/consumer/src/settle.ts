@@ -1,0 +1,176 @@
+import { changesOf, sequence, sleep } from '@nightporter/protocol';
+import { backoffMs } from './circuit.js';
+import type { SilentCount } from './counters.js';
+import type { Decide, Decision } from './decision.js';
+import type { Engine } from './engine.js';
+import { classify } from './failure.js';
+import { attemptOf, groupChangesOf, setAsideUnreadable, toldOf, withPositionsOnce } from './group-changes.js';
+import { GroupView, messageOf } from './group-view.js';
+import { runHandler } from './handler-run.js';
+import type { EventWork, Work } from './incoming.js';
+import { versionKey, type ConsumerEvent, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
+
+export type SettleResult =
+  /** The first `count` messages have a durable outcome. */
+  | { readonly kind: 'committed'; readonly count: number }
+  /** The claim is no longer ours: somebody else decides. */
+  | { readonly kind: 'lost' }
+  /** Nothing was written; `at` is the index of the message whose handler failed, where it was one. */
+  | { readonly kind: 'failed'; readonly at: number | null; readonly error: unknown }
+  /** Nothing was written after so many conflicts or database failures in a row. */
+  | { readonly kind: 'hard'; readonly error: unknown }
+  /** The consumer is stopping. */
+  | { readonly kind: 'abandoned' };
+
+const NOTHING_LOADED: GroupState = {
+  positions: new Map(),
+  inboxByEvent: new Map(),
+  inboxByVersion: new Map(),
+  parked: new Map(),
+};
+
+/** What a transaction has decided so far. */
+interface Draft {
+  readonly changes: GroupChange[];
+  readonly told: ConsumerEvent[];
+  readonly silent: SilentCount[];
+  /** Index of the message whose handler runs. */
+  running: number | null;
+}
+
+/**
+ * Settles messages in their order, in one transaction. Each try decides anew from a fresh load. A conflict, and a database
+ * that does not answer, repeat it: neither is the messages' fault, so neither counts as an attempt.
+ */
+export async function settle<Session>(
+  engine: Engine<Session>,
+  works: readonly Work[],
+  { decide, hardshipsMax }: { decide: Decide; hardshipsMax: number },
+): Promise<SettleResult> {
+  const { circuit, options, ports, rollBack, stopping } = engine;
+  for (let hardships = 1; ; hardships += 1) {
+    await circuit.whenClosed(stopping);
+    if (rollBack.rungForGood) return { kind: 'abandoned' };
+    const draft: Draft = { changes: [], told: [], silent: [], running: null };
+    try {
+      const result = await ports.store.transact((transaction) =>
+        inTransaction(engine, transaction, { works, decide, draft }),
+      );
+      circuit.succeeded();
+      if (result.kind === 'committed') publish(engine, draft);
+      return result;
+    } catch (error) {
+      switch (classify(error)) {
+        case 'rolled-back':
+          return { kind: 'abandoned' };
+        case 'failed':
+          return { kind: 'failed', at: draft.running, error };
+        case 'unavailable':
+          engine.tell({ kind: 'database-unavailable', operation: 'transact', error });
+          circuit.failed();
+          if (stopping.rungForGood) return { kind: 'abandoned' };
+          if (hardships >= hardshipsMax) return { kind: 'hard', error };
+          break;
+        case 'conflict':
+          engine.tell({ kind: 'conflict' });
+          if (hardships >= hardshipsMax) return { kind: 'hard', error };
+          await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
+          break;
+      }
+    }
+  }
+}
+
+function conflictLimits({ conflictFirstMs, conflictMaxMs }: { conflictFirstMs: number; conflictMaxMs: number }): {
+  firstMs: number;
+  maxMs: number;
+} {
+  return { firstMs: conflictFirstMs, maxMs: conflictMaxMs };
+}
+
+async function inTransaction<Session>(
+  engine: Engine<Session>,
+  transaction: GroupTransaction<Session>,
+  { works, decide, draft }: { works: readonly Work[]; decide: Decide; draft: Draft },
+): Promise<Extract<SettleResult, { kind: 'committed' | 'lost' }>> {
+  const { clock } = engine.ports;
+  const events = works.flatMap((work) => (work.kind === 'event' ? [work.event] : []));
+  const state = events.length === 0 ? NOTHING_LOADED : await transaction.load(events);
+  if (!works.every((work) => isStillClaimed(work, state))) return { kind: 'lost' };
+  const view = new GroupView(state);
+  const startedAt = clock.now();
+  let count = 0;
+  for (const work of works) {
+    if (count > 0 && clock.now() - startedAt >= engine.options.transactionMs) break;
+    if (work.kind === 'unreadable') {
+      const setAside = setAsideUnreadable(work);
+      draft.changes.push(setAside);
+      draft.told.push({ kind: 'set-aside', id: setAside.id, failure: setAside.failure });
+    } else {
+      draft.running = count;
+      await decideEvent(engine, transaction, { work, view, decide, draft });
+      draft.running = null;
+    }
+    count += 1;
+  }
+  if (draft.changes.length > 0) await transaction.save(withPositionsOnce(draft.changes));
+  return { kind: 'committed', count };
+}
+
+/** A claim holds while its row is as it was claimed; another claimer, or an operator, may have taken it over. */
+function isStillClaimed(work: Work, state: GroupState): boolean {
+  if (work.kind === 'unreadable' || work.claim === null) return true;
+  const { aggregate, envelope } = work.event;
+  const row = state.parked.get(versionKey(aggregate, envelope.aggregateVersion));
+  return row?.revision === work.claim.revision;
+}
+
+async function decideEvent<Session>(
+  engine: Engine<Session>,
+  transaction: GroupTransaction<Session>,
+  { work, view, decide, draft }: { work: EventWork; view: GroupView; decide: Decide; draft: Draft },
+): Promise<void> {
+  const message = messageOf(work);
+  const around = view.around(message);
+  const decision: Decision = decide(work, sequence(around, message));
+  if (decision.outcome.kind === 'apply') await runHandlerOf(engine, transaction, work);
+  const changes = changesOf(around, message, decision.outcome);
+  view.apply(message, changes);
+  const writes = groupChangesOf(work, changes, decision.parking);
+  draft.changes.push(...writes);
+  draft.told.push(...toldOf(work, writes, decision.outcome));
+  if (decision.outcome.kind === 'before-start') draft.silent.push('beforeStart');
+  if (decision.outcome.kind === 'advance') draft.silent.push('advanced');
+}
+
+async function runHandlerOf<Session>(
+  engine: Engine<Session>,
+  { session }: GroupTransaction<Session>,
+  work: EventWork,
+): Promise<void> {
+  const { handlers, options, ports, rollBack } = engine;
+  const { envelope } = work.event;
+  const handler = handlers[envelope.eventType];
+  // The sequencer says `apply` only for content that was read for a handler.
+  if (handler === undefined || work.readable === null) throw new Error(`${envelope.eventType} has no handler.`);
+  await runHandler({
+    handler,
+    event: work.readable,
+    session,
+    emit: ports.emitter(session, envelope),
+    attempt: attemptOf(work),
+    limitMs: options.handlerMs,
+    clock: ports.clock,
+    rollBack,
+  });
+}
+
+/** Tells of what is now durable, and rings where a parked event has become due. */
+function publish<Session>(engine: Engine<Session>, draft: Draft): void {
+  for (const what of draft.silent) engine.counters.count(what);
+  for (const event of draft.told) engine.tell(event);
+  const makesDue = draft.changes.some(
+    (change) => change.kind === 'make-due' || (change.kind === 'park' && change.retryInMs === 0),
+  );
+  if (makesDue) engine.due.ring();
+}
