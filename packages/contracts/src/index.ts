@@ -31,3 +31,4 @@ export type {
   SkipRequest,
 } from './outbox-row.js';
 export { assertPayload } from './payload.js';
+export { hasControlCharacter, hasLoneSurrogate, shown } from './text.js';

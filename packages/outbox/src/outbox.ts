@@ -1,6 +1,24 @@
-import type { Catalogue, EventEnvelope, EventHeaders } from '@nightporter/contracts';
+import {
+  ENVELOPE_BYTES_CEILING,
+  ENVELOPE_BYTES_MAX_DEFAULT,
+  NAME_LENGTH_MAX,
+  isName,
+  shown,
+  type Catalogue,
+  type EventEnvelope,
+  type EventHeaders,
+} from '@nightporter/contracts';
 import { NightporterError, type AggregateVersion, type EventId } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
+import { createAttempt } from './attempt.js';
+import { outboxCollections } from './collections.js';
+import type { DraftRules } from './draft.js';
+import { headersCausedBy } from './emitter.js';
+import { createOwnSessionEmit } from './own-session.js';
+import { TransactionRun } from './run-transaction.js';
+import { TransactionEvents } from './transaction-events.js';
+import { askLedger } from './witness.js';
+import { systemWorld, type OutboxWorld } from './world.js';
 
 /** An event as the business code writes it. Identity, version, topic and digest are added. */
 export interface EmitRequest {
@@ -18,7 +36,8 @@ export interface EmitRequest {
   readonly eventKey?: string;
   /**
    * A traceparent or tracestate that is malformed is left out, as W3C Trace Context asks; any other malformed header is refused.
-   * Unless given, correlationId is that of the first event of the transaction, and of the first event its own id.
+   * Unless given, correlationId is that of the first event in `transaction()`; for the first event, and for an event on a session
+   * of your own, it is the event's id.
    */
   readonly headers?: EventHeaders;
   /** When it happened; now unless given. */
@@ -87,6 +106,75 @@ export interface OutboxOptions {
   readonly envelopeBytesMax?: number;
 }
 
-export function createOutbox(options: OutboxOptions): Outbox {
-  throw new NightporterError('NP_INTERNAL', `The outbox of ${options.source} is still being written.`);
+const RETRY_MS_DEFAULT = 30_000;
+
+/**
+ * The write side of one producer.
+ * @throws NP_CONFIG_INVALID for a source or a limit out of range.
+ */
+export function createOutbox(options: OutboxOptions, world: OutboxWorld = systemWorld): Outbox {
+  const { client, database, source, catalogue } = options;
+  const rules: DraftRules = {
+    source,
+    catalogue,
+    envelopeBytesMax: options.envelopeBytesMax ?? ENVELOPE_BYTES_MAX_DEFAULT,
+  };
+  checkRules(rules);
+  const collections = outboxCollections(client, database);
+  const underWay = new WeakMap<ClientSession, TransactionEvents>();
+  const emitOnOwn = createOwnSessionEmit({ collections, rules, world });
+
+  /** A session of transaction() collects its events, also those that come by way of emit(session). */
+  const emit = async (session: ClientSession, event: EmitRequest, headers?: EventHeaders): Promise<EmittedEvent> => {
+    const events = underWay.get(session);
+    return events === undefined ? emitOnOwn(session, event, headers ?? {}) : events.emit(event, headers);
+  };
+
+  return {
+    transaction: async (work, { headers = {}, retryMs = RETRY_MS_DEFAULT } = {}) => {
+      const idOf = stableIds(world.newEventId);
+      const eventsOn = (session: ClientSession): TransactionEvents => {
+        const { today } = world;
+        const events = new TransactionEvents({ session, collections, rules, headers, idOf, today });
+        underWay.set(session, events);
+        return events;
+      };
+      const run = new TransactionRun({
+        begin: () => createAttempt({ client, work, eventsOn }),
+        askLedger: (receipts) => askLedger(collections, receipts),
+        world,
+        retryMs,
+      });
+      return run.run();
+    },
+    emit: (session, event) => emit(session, event),
+    emitter: () => (session, cause) => async (event) => {
+      await emit(session, event, headersCausedBy(cause));
+    },
+  };
+}
+
+/** The n-th event keeps its id over all runs of one transaction, so that a run that landed unseen is met, not doubled. */
+function stableIds(newEventId: () => EventId): (order: number) => EventId {
+  const ids: EventId[] = [];
+  return (order) => {
+    const id = ids[order] ?? newEventId();
+    ids[order] = id;
+    return id;
+  };
+}
+
+function checkRules({ source, envelopeBytesMax }: DraftRules): void {
+  if (!isName(source)) {
+    throw new NightporterError(
+      'NP_CONFIG_INVALID',
+      `source is ${shown(source)}; accepted: 1 to ${NAME_LENGTH_MAX} characters, a letter first, then letters, digits, dot, underscore, hyphen.`,
+    );
+  }
+  if (Number.isSafeInteger(envelopeBytesMax) && envelopeBytesMax >= 1 && envelopeBytesMax <= ENVELOPE_BYTES_CEILING)
+    return;
+  throw new NightporterError(
+    'NP_CONFIG_INVALID',
+    `envelopeBytesMax is ${shown(envelopeBytesMax)}; accepted: 1 to ${ENVELOPE_BYTES_CEILING} bytes.`,
+  );
 }

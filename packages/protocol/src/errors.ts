@@ -25,6 +25,7 @@ export const ERROR_CODES = {
   NP_PREFLIGHT_GROUP_RETRIES: 'A consumer group gives messages up too early.',
   NP_STORE_UNAVAILABLE: 'The database did not answer, or its answer was lost.',
   NP_TRANSACTION_CONFLICT: 'A concurrent transaction touched the same documents.',
+  NP_TRANSACTION_ABORTED: 'The database aborted a transaction while its work went on, in every run.',
   NP_CAPTURE_LOST: 'The change stream cannot be resumed at the saved token.',
   NP_LEASE_LOST: 'Another instance holds the lease.',
   NP_EMBEDDED_TOOL_MISSING: 'A tool that the embedded servers need (Java, Maven, Python) is missing or too old.',
