@@ -1,10 +1,12 @@
+import { NightporterError } from '@nightporter/protocol';
+
 /** Access to a RocketMQ 5 cluster through its gRPC proxy. */
 export interface ConnectionOptions {
   /** `host:port` of the proxy; several are joined by `;`. */
   readonly endpoints: string;
   readonly credentials?: Credentials;
-  /** Default false: plain text. */
-  readonly tls?: boolean;
+  /** Default false: plain text. With `rootCertificates` (PEM) only those are trusted. */
+  readonly tls?: boolean | { readonly rootCertificates: Uint8Array };
   /** Limit of one request, 1,000 ms or more; default 3,000. A relay's lease must be longer. */
   readonly requestTimeoutMs?: number;
   /** Limit of starting one client (one per topic); default 10,000. */
@@ -33,3 +35,36 @@ export interface AdminOptions {
   /** Default `DefaultCluster`. */
   readonly cluster?: string;
 }
+
+export interface Limits {
+  readonly requestTimeoutMs: number;
+  readonly startTimeoutMs: number;
+  readonly closeTimeoutMs: number;
+}
+
+const DEFAULT_LIMITS: Limits = { requestTimeoutMs: 3_000, startTimeoutMs: 10_000, closeTimeoutMs: 3_000 };
+/** The client refuses a shorter one. */
+const REQUEST_TIMEOUT_MIN_MS = 1_000;
+
+/** The limits of a connection, with the defaults. @throws NP_CONFIG_INVALID */
+export function limitsOf(options: ConnectionOptions): Limits {
+  const limits = {
+    requestTimeoutMs: options.requestTimeoutMs ?? DEFAULT_LIMITS.requestTimeoutMs,
+    startTimeoutMs: options.startTimeoutMs ?? DEFAULT_LIMITS.startTimeoutMs,
+    closeTimeoutMs: options.closeTimeoutMs ?? DEFAULT_LIMITS.closeTimeoutMs,
+  };
+  assertDuration('requestTimeoutMs', limits.requestTimeoutMs, REQUEST_TIMEOUT_MIN_MS);
+  assertDuration('startTimeoutMs', limits.startTimeoutMs, 1);
+  assertDuration('closeTimeoutMs', limits.closeTimeoutMs, 1);
+  return limits;
+}
+
+export function assertDuration(name: string, valueMs: number, minMs: number): void {
+  if (Number.isInteger(valueMs) && valueMs >= minMs && valueMs <= DURATION_MAX_MS) return;
+  throw new NightporterError(
+    'NP_CONFIG_INVALID',
+    `RocketMQ ${name} is ${valueMs}; accepted: whole milliseconds from ${minMs} to ${DURATION_MAX_MS}.`,
+  );
+}
+
+const DURATION_MAX_MS = 10 * 60_000;

@@ -1,4 +1,10 @@
+import { BrokerError } from '@nightporter/consumer';
+import { NightporterError } from '@nightporter/protocol';
+import { assertEndpoints } from './client/grpc-target.js';
+import { askForGroup, askForTopic } from './client/probe.js';
 import type { AdminOptions, ConnectionOptions } from './options.js';
+import { judgeGroup, judgeTopic } from './preflight-verdict.js';
+import { describeError } from './publish-failure.js';
 
 export interface TopicPreflight extends ConnectionOptions, AdminOptions {
   readonly topic: string;
@@ -8,14 +14,6 @@ export interface TopicFacts {
   readonly topic: string;
   /** Queues over all brokers. Changing it moves message groups to other queues. */
   readonly queueCount: number;
-}
-
-/**
- * Refuses a topic that is missing (NP_PREFLIGHT_TOPIC_MISSING) or does not take FIFO messages (NP_PREFLIGHT_TOPIC_TYPE); the message
- * holds the `mqadmin` command that mends it. NP_BROKER_UNAVAILABLE when it could not be found out.
- */
-export function preflightTopic(options: TopicPreflight): Promise<TopicFacts> {
-  return Promise.reject(new Error(`not written yet: ${options.topic}`));
 }
 
 export interface GroupPreflight extends ConnectionOptions, AdminOptions {
@@ -31,11 +29,92 @@ export interface GroupFacts {
   readonly retryTimesMax: number;
 }
 
+/** What the mending commands ask for where there is nothing to keep. */
+const QUEUES_PER_BROKER = 8;
+const RETRY_TIMES = 10_000;
+/** One partial acknowledgement or restart redelivers a whole batch, so that healthy messages collect redeliveries, too. */
+const RETRY_TIMES_MIN = 100;
+
+/**
+ * Refuses a topic that is missing (NP_PREFLIGHT_TOPIC_MISSING) or does not take FIFO messages (NP_PREFLIGHT_TOPIC_TYPE); the message
+ * holds the `mqadmin` command that mends it. NP_BROKER_UNAVAILABLE when it could not be found out. A proxy remembers for some 20 s
+ * that a topic was missing.
+ */
+export async function preflightTopic(options: TopicPreflight): Promise<TopicFacts> {
+  assertEndpoints(options.endpoints);
+  const { topic } = options;
+  const answer = await askForTopic(options, topic).catch((error: unknown) => {
+    throw unknown(`topic ${topic}`, error);
+  });
+  const verdict = judgeTopic(answer);
+  switch (verdict.kind) {
+    case 'ready':
+      return { topic, queueCount: verdict.queueCount };
+    case 'missing':
+      throw new NightporterError(
+        'NP_PREFLIGHT_TOPIC_MISSING',
+        `RocketMQ has no topic ${topic}. Create it: ${updateTopic(options, QUEUES_PER_BROKER)}`,
+      );
+    case 'wrong-type':
+      throw new NightporterError(
+        'NP_PREFLIGHT_TOPIC_TYPE',
+        `Topic ${topic} takes ${verdict.types.join(', ') || 'no'} messages; accepted: FIFO. Mend it: ${updateTopic(options, verdict.queuesPerBroker)}`,
+      );
+    case 'unusable':
+      throw new NightporterError(
+        'NP_PREFLIGHT_TOPIC_TYPE',
+        `Topic ${topic} has no queue that can be both read and written. Mend it: ${updateTopic(options, verdict.queuesPerBroker)} -p 6`,
+      );
+  }
+}
+
 /**
  * Refuses a group that is missing (NP_PREFLIGHT_GROUP_MISSING), reads out of order (NP_PREFLIGHT_GROUP_UNORDERED) or gives messages up
  * too early (NP_PREFLIGHT_GROUP_RETRIES); the message holds the `mqadmin` command that mends it. NP_BROKER_UNAVAILABLE when it
  * could not be found out.
  */
-export function preflightGroup(options: GroupPreflight): Promise<GroupFacts> {
-  return Promise.reject(new Error(`not written yet: ${options.group}`));
+export async function preflightGroup(options: GroupPreflight): Promise<GroupFacts> {
+  assertEndpoints(options.endpoints);
+  const { group, topic } = options;
+  const answer = await askForGroup(options, group, topic).catch((error: unknown) => {
+    throw unknown(`consumer group ${group}`, error);
+  });
+  const retryTimesMin = options.retryTimesMin ?? RETRY_TIMES_MIN;
+  const verdict = judgeGroup(answer, retryTimesMin);
+  const command = updateGroup(options, Math.max(RETRY_TIMES, retryTimesMin));
+  switch (verdict.kind) {
+    case 'ready':
+      return { group, retryTimesMax: verdict.retryTimesMax };
+    case 'missing':
+      throw new NightporterError(
+        'NP_PREFLIGHT_GROUP_MISSING',
+        `RocketMQ has no consumer group ${group}. Create it: ${command}`,
+      );
+    case 'unordered':
+      throw new NightporterError(
+        'NP_PREFLIGHT_GROUP_UNORDERED',
+        `Consumer group ${group} reads out of order; accepted: ordered consumption. Mend it: ${command}`,
+      );
+    case 'few-retries':
+      throw new NightporterError(
+        'NP_PREFLIGHT_GROUP_RETRIES',
+        `Consumer group ${group} has retryMaxTimes ${verdict.retryTimesMax}; accepted: ${retryTimesMin} or more. Mend it: ${command}`,
+      );
+  }
+}
+
+function updateTopic(options: TopicPreflight, queuesPerBroker: number): string {
+  return `mqadmin updateTopic ${cluster(options)} -t ${options.topic} -r ${queuesPerBroker} -w ${queuesPerBroker} -o true -a +message.type=FIFO`;
+}
+
+function updateGroup(options: GroupPreflight, retryTimes: number): string {
+  return `mqadmin updateSubGroup ${cluster(options)} -g ${options.group} -o true -r ${retryTimes}`;
+}
+
+function cluster(options: AdminOptions): string {
+  return `-n ${options.nameServer ?? '"$NAMESRV_ADDR"'} -c ${options.cluster ?? 'DefaultCluster'}`;
+}
+
+function unknown(what: string, cause: unknown): BrokerError {
+  return new BrokerError(`RocketMQ could not be asked for ${what}: ${describeError(cause).text}`, { cause });
 }
