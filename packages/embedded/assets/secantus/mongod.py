@@ -14,6 +14,7 @@ ttlMonitorSleepSecs.
 import errno
 import os
 import signal
+import socket
 import sys
 import threading
 
@@ -89,6 +90,20 @@ def exit_on_end_of(stream, done):
     done.set()
 
 
+def stop(server):
+    """Ends every connection before the server stops.
+
+    A server that stops answers `hello` without its replica set for a moment, and a driver that hears that forgets the server
+    for good, so that it would not come back to it after a restart.
+    """
+    # A connection that does not drain must not keep the process: what was acknowledged is on disk.
+    threading.Timer(STOP_LIMIT_SECONDS, os._exit, (1,)).start()
+    server._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for connections, and ends it
+    server.connections.close_all()
+    server.stop()
+    os._exit(0)
+
+
 def main():
     if "--version" in sys.argv[1:]:
         print(f'db version v{MONGODB_VERSION}\nBuild Info: {{ "engine": "SecantusDB" }}')
@@ -102,10 +117,7 @@ def main():
         threading.Thread(target=exit_on_end_of, args=(sys.stdin.buffer, done), daemon=True).start()
     print(f"Waiting for connections on port {options.get('--port')}", flush=True)
     done.wait()
-    # A connection that does not drain must not keep the process: what was acknowledged is on disk.
-    threading.Timer(STOP_LIMIT_SECONDS, os._exit, (1,)).start()
-    server.stop()
-    os._exit(0)
+    stop(server)
 
 
 main()

@@ -7,12 +7,10 @@ import java.lang.reflect.Field;
 import org.apache.rocketmq.broker.BrokerController;
 import org.apache.rocketmq.broker.offset.ConsumerOffsetManager;
 import org.apache.rocketmq.common.TopicConfig;
-import org.apache.rocketmq.common.constant.PermName;
 import org.apache.rocketmq.namesrv.routeinfo.RouteInfoManager;
 import org.apache.rocketmq.proxy.service.route.TopicRouteService;
 import org.apache.rocketmq.remoting.protocol.route.QueueData;
 import org.apache.rocketmq.remoting.protocol.route.TopicRouteData;
-import org.apache.rocketmq.remoting.protocol.subscription.SubscriptionGroupConfig;
 
 /** The operations on the broker inside this JVM: milliseconds each, where an admin client would need seconds. */
 final class LocalOperations implements Operations {
@@ -30,10 +28,7 @@ final class LocalOperations implements Operations {
 
     @Override
     public void createTopic(TopicRequest topic) throws Exception {
-        int permission = topic.writable() ? PermName.PERM_READ | PermName.PERM_WRITE : PermName.PERM_READ;
-        TopicConfig config = new TopicConfig(topic.name(), topic.queues(), topic.queues(), permission);
-        config.getAttributes().put("+message.type", topic.type());
-        config.setOrder(topic.type().equals("FIFO"));
+        TopicConfig config = Definitions.topic(topic);
         broker.getTopicConfigManager().updateTopicConfig(config);
         broker.registerIncrementBrokerData(config, broker.getTopicConfigManager().getDataVersion());
         awaitRoute(config);
@@ -43,11 +38,7 @@ final class LocalOperations implements Operations {
 
     @Override
     public void createGroup(GroupRequest group) throws Exception {
-        SubscriptionGroupConfig config = new SubscriptionGroupConfig();
-        config.setGroupName(group.name());
-        config.setConsumeMessageOrderly(group.ordered());
-        config.setRetryMaxTimes(group.retryMaxTimes());
-        broker.getSubscriptionGroupManager().updateSubscriptionGroupConfig(config);
+        broker.getSubscriptionGroupManager().updateSubscriptionGroupConfig(Definitions.group(group));
         ConsumerOffsetManager offsets = broker.getConsumerOffsetManager();
         for (String topic : group.topics()) {
             for (int queueId = 0; queueId < topicConfig(topic).getReadQueueNums(); queueId++) {
