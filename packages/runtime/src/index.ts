@@ -1,3 +1,4 @@
+export { brokerConnection, type BrokerConnection } from './broker-connection.js';
 export { systemClock, systemRandom } from './clock.js';
 export { commonSettings, mongodbSettings, rocketmqSettings, type CommonSettings } from './common-settings.js';
 export { describeConfig, loadConfig, secretsOf, type Environment } from './config.js';
@@ -30,3 +31,4 @@ export {
   type SettingTable,
   type ValueKind,
 } from './settings.js';
+export { untilAvailable, type UntilAvailable } from './until-available.js';

@@ -1,1 +1,2 @@
-export {};
+export { relayProblems, type SendHealth } from './health.js';
+export { relayService } from './service.js';

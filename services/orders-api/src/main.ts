@@ -1,0 +1,4 @@
+import { runService } from '@nightporter/runtime';
+import { ordersApi } from './service.js';
+
+await runService(ordersApi);

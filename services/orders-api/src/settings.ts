@@ -1,0 +1,20 @@
+import { commonSettings, integer, mongodbSettings, setting } from '@nightporter/runtime';
+
+export const ordersApiSettings = {
+  ...commonSettings({ defaultPort: 3000 }),
+  ...mongodbSettings({ defaultDatabase: 'orders' }),
+  bodyBytesMax: setting({
+    name: 'BODY_BYTES_MAX',
+    kind: integer({ min: 1_024, max: 1_048_576 }),
+    unit: 'bytes',
+    default: '262144',
+    description: 'Largest request body; a larger one is answered 413.',
+  }),
+  idempotencyHours: setting({
+    name: 'IDEMPOTENCY_HOURS',
+    kind: integer({ min: 1, max: 8_760 }),
+    unit: 'h',
+    default: '24',
+    description: 'How long a repeated request with the same Idempotency-Key gets the first answer.',
+  }),
+};

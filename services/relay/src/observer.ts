@@ -1,0 +1,77 @@
+import { aggregateKey } from '@nightporter/protocol';
+import type { OutboxRow } from '@nightporter/contracts';
+import type { RelayEvent, RelayObserver } from '@nightporter/relay';
+import type { Logger } from '@nightporter/runtime';
+import type { SendHealth } from './health.js';
+
+/** Writes what the relay tells into the log, and keeps what readiness asks for. */
+export function createRelayObserver(logger: Logger): { observe: RelayObserver; sends: () => SendHealth } {
+  let sends: SendHealth = { failuresInARow: 0, lastError: null };
+  return {
+    observe: (event) => {
+      if (event.kind === 'published') sends = { failuresInARow: 0, lastError: null };
+      // A message that the broker refuses for what it is says nothing about the broker.
+      if (event.kind === 'send-failed' && event.error.failure !== 'permanent') {
+        sends = { failuresInARow: sends.failuresInARow + 1, lastError: event.error.message };
+      }
+      write(logger, event);
+    },
+    sends: () => sends,
+  };
+}
+
+function write(logger: Logger, event: RelayEvent): void {
+  switch (event.kind) {
+    case 'lease-acquired':
+      logger.info({ shard: event.shard, epoch: event.epoch }, 'lease acquired');
+      return;
+    case 'lease-lost':
+      logger.warn({ shard: event.shard, epoch: event.epoch, reason: event.reason }, 'lease lost');
+      return;
+    case 'capture-opened':
+      logger.info({ shard: event.shard, resumed: event.resumed }, 'change stream opened');
+      return;
+    case 'capture-lost':
+      logger.warn({ shard: event.shard, err: event.error }, 'change stream lost; the outbox is swept instead');
+      return;
+    case 'repaired':
+      logger.warn({ shard: event.shard, reason: event.reason, rows: event.rows }, 'repaired from the outbox');
+      return;
+    case 'published':
+      logger.debug({ ...nameOf(event.row), messageId: event.messageId, sendMs: event.sendMs }, 'published');
+      return;
+    case 'send-failed':
+      logger.warn(
+        {
+          ...nameOf(event.row),
+          failure: event.error.failure,
+          answered: event.error.answered,
+          retryInMs: event.retryInMs,
+          reason: event.error.message,
+        },
+        'send failed',
+      );
+      return;
+    case 'dead':
+      logger.error({ ...nameOf(event.row), reason: event.error }, 'event is dead: it waits for an operator');
+      return;
+    case 'database-unavailable':
+      logger.warn({ operation: event.operation, err: event.error }, 'database unavailable');
+      return;
+    case 'marked':
+      if (event.missing > 0) logger.warn({ missing: event.missing }, 'marked rows that are no longer there');
+      return;
+    case 'checkpoint-saved':
+      return;
+  }
+}
+
+function nameOf(row: OutboxRow): Record<string, unknown> {
+  return {
+    eventId: row.eventId,
+    eventType: row.eventType,
+    aggregate: aggregateKey(row),
+    aggregateVersion: row.aggregateVersion,
+    topic: row.topic,
+  };
+}

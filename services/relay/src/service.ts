@@ -1,0 +1,113 @@
+import { connectMongo, createRelayStores, engineOf, ensureRelayCollections } from '@nightporter/mongo';
+import { isNightporterError, namespace } from '@nightporter/protocol';
+import { createRelay, type Relay } from '@nightporter/relay';
+import { createPublisher, preflightTopic } from '@nightporter/rocketmq';
+import {
+  brokerConnection,
+  createHealthServer,
+  systemClock,
+  systemRandom,
+  untilAvailable,
+  type BrokerConnection,
+  type ConfigOf,
+  type Logger,
+  type RunningService,
+  type ServiceContext,
+  type ServiceDefinition,
+} from '@nightporter/runtime';
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { relayProblems } from './health.js';
+import { createRelayObserver } from './observer.js';
+import { relaySettings } from './settings.js';
+
+type RelayConfig = ConfigOf<typeof relaySettings>;
+
+async function start({ config, logger, signal }: ServiceContext<RelayConfig>): Promise<RunningService> {
+  const connection = brokerConnection(config, logger);
+  const client = await connectMongo({ uri: config.mongodbUri, appName: 'relay' });
+  const observer = createRelayObserver(logger);
+  let relay: Relay | null = null;
+  let preflight = 'topics are being checked';
+  const health = await createHealthServer({
+    host: config.host,
+    port: config.port,
+    checks: {
+      database: async () => {
+        await client.db(config.mongodbDatabase).command({ ping: 1 });
+        return null;
+      },
+      relay: () => {
+        const problems = relay === null ? [preflight] : relayProblems(relay.snapshot(), observer.sends());
+        return problems.length === 0 ? null : problems.join('; ');
+      },
+    },
+    status: () => relay?.snapshot() ?? { preflight },
+  });
+  logger.info({ port: health.port, ...(await engineOf(client)) }, 'answering health checks');
+  await ensureRelayCollections(client, config.mongodbDatabase);
+  await checkTopics(config.topics, { connection, logger, signal, waiting: (reason) => (preflight = reason) });
+  const publisher = await createPublisher({
+    ...connection,
+    topics: config.topics,
+    closeTimeoutMs: Math.max(100, Math.floor(config.shutdownMs * 0.3)),
+  });
+  const engine = createRelay(
+    {
+      ...createRelayStores({ client, database: config.mongodbDatabase, namespaces: config.namespaces.map(namespace) }),
+      publisher,
+      clock: systemClock,
+      random: systemRandom,
+      observe: observer.observe,
+    },
+    {
+      // Unique per process start: a lease of a process before this one is somebody else's.
+      owner: `${hostname()}:${process.pid}:${randomUUID()}`,
+      leaseMs: config.leaseMs,
+      sweepEveryMs: config.sweepEveryMs,
+      windowMax: config.windowMax,
+      drainMs: Math.max(50, Math.floor(config.shutdownMs * 0.6)),
+    },
+  );
+  relay = engine;
+  return {
+    ended: engine.run(),
+    stop: async () => {
+      await engine.stop();
+      await publisher.close();
+      await client.close();
+      await health.close();
+    },
+  };
+}
+
+interface TopicCheck {
+  readonly connection: BrokerConnection;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+  readonly waiting: (reason: string) => void;
+}
+
+/** A topic that is wrong ends the start with the command that mends it; a broker that does not answer is waited for. */
+async function checkTopics(topics: readonly string[], check: TopicCheck): Promise<void> {
+  for (const topic of topics) {
+    const facts = await untilAvailable(() => preflightTopic({ ...check.connection, topic }), {
+      clock: systemClock,
+      signal: check.signal,
+      everyMs: 1_000,
+      isOutage: (error) => isNightporterError(error, 'NP_BROKER_UNAVAILABLE'),
+      waiting: (error) => {
+        check.waiting(`the broker did not answer about topic ${topic}`);
+        check.logger.warn({ topic, err: error }, 'broker unavailable; trying again');
+      },
+    });
+    check.logger.info(facts, 'topic checked');
+  }
+}
+
+export const relayService: ServiceDefinition<typeof relaySettings> = {
+  name: 'relay',
+  description: 'Carries committed events from the outboxes to RocketMQ, in order. One works, others stand by.',
+  config: relaySettings,
+  start,
+};

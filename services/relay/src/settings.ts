@@ -1,0 +1,53 @@
+import { commonSettings, integer, list, mongodbSettings, rocketmqSettings, setting, text } from '@nightporter/runtime';
+
+const namespaceKind = text({
+  charactersMax: 255,
+  pattern: /^[^\s.$/\\"]+\.[^\s$]+$/,
+  accepts: 'database.collection',
+});
+
+const topicKind = text({
+  charactersMax: 127,
+  pattern: /^[A-Za-z0-9_-]+$/,
+  accepts: '1 to 127 letters, digits, _ or -',
+});
+
+export const relaySettings = {
+  ...commonSettings({ defaultPort: 3001 }),
+  ...mongodbSettings({ defaultDatabase: 'relay' }),
+  ...rocketmqSettings(),
+  namespaces: setting({
+    name: 'OUTBOX_NAMESPACES',
+    kind: list(namespaceKind, { itemsMax: 100 }),
+    default: 'orders.outbox,inventory.outbox',
+    description: 'The outboxes to relay, all on the deployment of MONGODB_URI.',
+  }),
+  topics: setting({
+    name: 'TOPICS',
+    kind: list(topicKind, { itemsMax: 100 }),
+    default: 'orders-events,inventory-events',
+    description: 'Topics that the outboxes name. Each is checked at the start: it must exist and keep order.',
+  }),
+  leaseMs: setting({
+    name: 'LEASE_MS',
+    kind: integer({ min: 1_000, max: 600_000 }),
+    unit: 'ms',
+    default: '15000',
+    description:
+      'How long the lease outlives a relay that was killed; a standby takes over then. SIGTERM hands over at once.',
+  }),
+  sweepEveryMs: setting({
+    name: 'SWEEP_EVERY_MS',
+    kind: integer({ min: 1_000, max: 3_600_000 }),
+    unit: 'ms',
+    default: '60000',
+    description: 'How often the whole outbox is read for rows that the change stream did not bring.',
+  }),
+  windowMax: setting({
+    name: 'WINDOW_MAX',
+    kind: integer({ min: 1, max: 4_096 }),
+    unit: 'events',
+    default: '256',
+    description: 'Events being sent at once, over all aggregates; one of an aggregate at most.',
+  }),
+};
