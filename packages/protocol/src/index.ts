@@ -1,3 +1,5 @@
+export { backoffMs, type Backoff } from './backoff.js';
+export { CheckpointTracker, type Delivery } from './checkpoint-tracker.js';
 export { Wakeup, sleep, type Clock, type Random } from './clock.js';
 export { ERROR_CODES, NightporterError, isNightporterError, type ErrorCode } from './errors.js';
 export {
@@ -20,6 +22,14 @@ export {
   type ResumeToken,
   type Slot,
 } from './ids.js';
+export { Fifo } from './fifo.js';
+export { laneKeyOf, type Lane, type LaneItem, type LaneRow } from './lane.js';
+export type { Sighting } from './lane-offer.js';
+export { notShown, type LaneReading, type LaneTruth } from './lane-refresh.js';
+export { leaseDeadline, renewEveryMs } from './lease-timing.js';
+export type { FailureVerdict, SendFailure } from './publish-failure.js';
+export type { LanePolicy } from './lane-policy.js';
+export { PublishLanes, type MarkResult } from './publish-lanes.js';
 export { ALL_SLOTS, SLOT_COUNT, slotOf } from './slots.js';
 export {
   decideRetry,

@@ -1,0 +1,65 @@
+/**
+ * Topics that cannot be sent to (missing, of the wrong type, no permission).
+ *
+ * A topic is *open* until a send fails for the topic's sake. Then it is *closed*: its lanes are held, and no attempt is
+ * counted. When its wait is over it is *probing*: one lane may send, all others stay held. A success opens it, another
+ * failure closes it for longer.
+ */
+interface Gate<Lane> {
+  failures: number;
+  probing: boolean;
+  /** The lane that probes: the last one that failed. */
+  lane: Lane;
+}
+
+export class TopicGates<Lane> {
+  readonly #gates = new Map<string, Gate<Lane>>();
+  readonly #lastSuccessAtMs = new Map<string, number>();
+
+  admits(topic: string, lane: Lane): boolean {
+    const gate = this.#gates.get(topic);
+    return gate === undefined || (gate.probing && gate.lane === lane);
+  }
+
+  /** Closes a topic after a failed send. Returns how many probes in a row have failed, 1 at first; 0 when it was closed already. */
+  close(topic: string, lane: Lane): number {
+    const gate = this.#gates.get(topic);
+    if (gate !== undefined && !(gate.probing && gate.lane === lane)) return 0;
+    const failures = (gate?.failures ?? 0) + 1;
+    this.#gates.set(topic, { failures, probing: false, lane });
+    return failures;
+  }
+
+  /** The wait of a closed topic is over. Returns the lane that may now send. */
+  probe(topic: string): Lane | null {
+    const gate = this.#gates.get(topic);
+    if (gate === undefined) return null;
+    gate.probing = true;
+    return gate.lane;
+  }
+
+  /** The topic that a lane probes. */
+  probedBy(lane: Lane): string | null {
+    for (const [topic, gate] of this.#gates) if (gate.probing && gate.lane === lane) return topic;
+    return null;
+  }
+
+  /** Returns true when it was closed. */
+  open(topic: string): boolean {
+    return this.#gates.delete(topic);
+  }
+
+  succeeded(topic: string, nowMs: number): void {
+    this.#lastSuccessAtMs.set(topic, nowMs);
+  }
+
+  /** Whether the topic has taken a message at or after `sinceMs`. */
+  hasSucceededSince(topic: string, sinceMs: number): boolean {
+    const lastMs = this.#lastSuccessAtMs.get(topic);
+    return lastMs !== undefined && lastMs >= sinceMs;
+  }
+
+  get closed(): readonly string[] {
+    return [...this.#gates.keys()];
+  }
+}
