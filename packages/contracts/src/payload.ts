@@ -78,8 +78,8 @@ function checkNumber(value: number, place: Place): void {
 }
 
 function checkArray(values: readonly unknown[], place: Place, progress: Progress): void {
-  checkContainer(values, place);
   if (!Array.isArray(Object.getPrototypeOf(values))) refuse(place, kindOf(values), 'a plain array');
+  checkContainer(values, place);
   count(values.length, place, progress);
   for (let index = 0; index < values.length; index += 1) {
     const inner: Place = { parent: place, step: index, depth: place.depth + 1 };
@@ -93,8 +93,8 @@ function checkArray(values: readonly unknown[], place: Place, progress: Progress
 }
 
 function checkObject(object: object, place: Place, progress: Progress): void {
-  checkContainer(object, place);
   if (!isPlain(object)) refuse(place, kindOf(object), ACCEPTED_VALUES);
+  checkContainer(object, place);
   for (const key of Reflect.ownKeys(object)) {
     if (typeof key === 'symbol') refuse(place, `the symbol key ${String(key)}`, 'string keys');
     const inner: Place = { parent: place, step: key, depth: place.depth + 1 };
@@ -115,7 +115,10 @@ function checkContainer(container: object, place: Place): void {
       `at most ${PAYLOAD_DEPTH_MAX} levels and no cycle`,
     );
   }
-  if ('toJSON' in container) refuse(place, 'an object with toJSON', 'the plain value itself');
+  // One of its own is looked at as any other property; a function is none of the accepted values.
+  if ('toJSON' in container && !Object.hasOwn(container, 'toJSON')) {
+    refuse(place, 'an object with an inherited toJSON', 'the plain value itself');
+  }
 }
 
 function checkKey(key: string, place: Place): void {
