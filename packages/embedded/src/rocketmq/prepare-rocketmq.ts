@@ -1,18 +1,16 @@
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assetPath, assetText, fingerprint } from '../assets.js';
 import { prepare } from '../cache/prepare.js';
-import { takeDataFolder } from '../data-folder.js';
 import type { Surroundings } from '../options.js';
 import { findJava, findJavaCompiler, type Java } from '../tools/java.js';
 import { findMaven } from '../tools/maven.js';
-import { reservePorts } from '../tools/ports.js';
 import { runTool } from '../tools/run-tool.js';
-import { rocketMqJvm, rocketMqPorts, type Runtime } from './launch.js';
+import { withClassArchive } from './class-archive.js';
+import type { Runtime } from './launch.js';
 
 const FETCH_LIMIT_MS = 15 * 60_000;
 const COMPILE_LIMIT_MS = 2 * 60_000;
-const ARCHIVE_LIMIT_MS = 2 * 60_000;
 const PROGRESS_EVERY_MS = 3_000;
 const DEPENDENCY_PLUGIN = 'org.apache.maven.plugins:maven-dependency-plugin:2.8';
 const HIGH_AVAILABILITY_SERVICE = 'META-INF/service/org.apache.rocketmq.store.ha.HAService';
@@ -47,19 +45,7 @@ export async function prepareRocketMq(at: Surroundings): Promise<Runtime> {
     at,
   );
   const classPath = [join(launcher, 'launcher.jar'), ...jarsIn(jars)];
-  const plain = { java: java.command, classPath, archiveFlags: [] };
-  const archiveKey = fingerprint(launcherKey, java.build, ...classPath);
-  const archive = await prepare(
-    {
-      name: `rocketmq-classes-${archiveKey}`,
-      title: 'RocketMQ class archive',
-      limitMs: ARCHIVE_LIMIT_MS,
-      build: (folder) => archiveClasses({ folder, runtime: plain, at }),
-    },
-    at,
-  );
-  const file = join(archive, 'classes.jsa');
-  return existsSync(file) ? { ...plain, archiveFlags: [`-XX:SharedArchiveFile=${file}`] } : plain;
+  return withClassArchive({ java: java.command, classPath, archiveFlags: [] }, { build: java.build, at });
 }
 
 export function readVersion(pom: string): string {
@@ -128,39 +114,6 @@ async function compile({
     arguments: ['--create', '--file', join(folder, 'launcher.jar'), '-C', classes, '.'],
   });
   rmSync(classes, { recursive: true });
-}
-
-/** Starts a broker once, and lets its JVM write the classes that it has loaded when it ends. */
-async function archiveClasses({
-  folder,
-  runtime,
-  at,
-}: {
-  folder: string;
-  runtime: Runtime;
-  at: Surroundings;
-}): Promise<void> {
-  at.progress('RocketMQ class archive: writing it, so that later starts are fast (once)');
-  const scratch = takeDataFolder(undefined);
-  const reservation = await reservePorts();
-  const file = join(folder, 'classes.jsa');
-  const jvm = rocketMqJvm({
-    runtime: { ...runtime, archiveFlags: [`-XX:ArchiveClassesAtExit=${file}`] },
-    folder: scratch.path,
-    ports: rocketMqPorts(reservation),
-    at: { ...at, onUnexpectedExit: () => undefined },
-  });
-  try {
-    await jvm.start();
-    await jvm.ask({ operation: 'createTopic', name: 'warm-up', type: 'FIFO', queues: 1, writable: true });
-    await jvm.ask({ operation: 'createGroup', name: 'warm-up', ordered: true, retryMaxTimes: 1, topics: ['warm-up'] });
-    await jvm.stop();
-  } finally {
-    await jvm.kill();
-    reservation.release();
-    scratch.release();
-  }
-  if (!existsSync(file)) at.progress('RocketMQ class archive: this Java writes none, so starts stay slower');
 }
 
 function jarsIn(folder: string): string[] {
