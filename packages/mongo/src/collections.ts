@@ -1,23 +1,168 @@
-import { NightporterError } from '@nightporter/protocol';
-import type { MongoClient } from 'mongodb';
+import { NightporterError, type Namespace } from '@nightporter/protocol';
+import type { Db, IndexDescription, MongoClient } from 'mongodb';
+import { codeOf, guarded, messageOf } from './driver-errors.js';
 
-/** Creates the producer's collections and indexes where they are missing; safe to call at every start. */
-export function ensureOutboxCollections(client: MongoClient, database: string): Promise<void> {
-  return notYet(client, database);
+/** Every collection of nightporter, by the database that it stands in. */
+export const OUTBOX_COLLECTIONS = {
+  outbox: 'outbox',
+  heads: 'outbox_heads',
+  archive: 'outbox_archive',
+  groups: 'groups',
+  actions: 'operator_actions',
+} as const;
+
+export const RELAY_COLLECTIONS = {
+  leases: 'relay_leases',
+  checkpoints: 'relay_checkpoints',
+  repairs: 'relay_repairs',
+  controls: 'relay_controls',
+  actions: 'operator_actions',
+} as const;
+
+export const CONSUMER_COLLECTIONS = {
+  inbox: 'inbox',
+  positions: 'positions',
+  parked: 'parked',
+  started: 'started',
+  actions: 'operator_actions',
+} as const;
+
+type Index = IndexDescription & { readonly name: string };
+
+/** One aggregate in the order of its versions, and the last line of defence of dense versions. */
+const BY_AGGREGATE: Index = {
+  name: 'aggregate_version',
+  key: { source: 1, aggregateType: 1, aggregateId: 1, aggregateVersion: 1 },
+  unique: true,
+};
+
+/** Few, because every mark of the relay rewrites them. */
+const OUTBOX_INDEXES: readonly Index[] = [
+  BY_AGGREGATE,
+  {
+    // What is not published yet, slot by slot: small whatever the outbox grows to. `unsettled` leads although it is the same in
+    // every entry, because SecantusDB uses an index for a range only when all equalities of the query lead in it.
+    name: 'unsettled_by_slot',
+    key: { unsettled: 1, slot: 1, source: 1, aggregateType: 1, aggregateId: 1, aggregateVersion: 1 },
+    partialFilterExpression: { unsettled: true },
+  },
+  // Retention, and the sweeps of the groups.
+  { name: 'status_published', key: { status: 1, publishedAt: 1 } },
+];
+
+const ARCHIVE_INDEXES: readonly Index[] = [BY_AGGREGATE, { name: 'published', key: { publishedAt: 1 } }];
+
+const ACTION_INDEXES: readonly Index[] = [{ name: 'newest', key: { at: -1 } }];
+
+const INBOX_INDEXES: readonly Index[] = [
+  // One effect per group and event; led by the event, so that an event can be followed through all groups. That there is one
+  // record per group, aggregate and version is in the _id.
+  { name: 'event_group', key: { eventId: 1, group: 1 }, unique: true },
+  { name: 'expiry', key: { expireAt: 1 }, expireAfterSeconds: 0 },
+];
+
+const PARKED_INDEXES: readonly Index[] = [
+  {
+    name: 'sequence',
+    key: { group: 1, aggregate: 1, version: 1 },
+    unique: true,
+    partialFilterExpression: { sequenced: true },
+  },
+  // What is due, and what may have been forgotten.
+  { name: 'due', key: { group: 1, state: 1, nextRetryAt: 1 } },
+];
+
+type Plan = Readonly<Record<string, readonly Index[]>>;
+
+const OUTBOX_PLAN: Plan = {
+  [OUTBOX_COLLECTIONS.outbox]: OUTBOX_INDEXES,
+  [OUTBOX_COLLECTIONS.heads]: [],
+  [OUTBOX_COLLECTIONS.archive]: ARCHIVE_INDEXES,
+  [OUTBOX_COLLECTIONS.groups]: [],
+  [OUTBOX_COLLECTIONS.actions]: ACTION_INDEXES,
+};
+
+const RELAY_PLAN: Plan = {
+  [RELAY_COLLECTIONS.leases]: [],
+  [RELAY_COLLECTIONS.checkpoints]: [],
+  [RELAY_COLLECTIONS.repairs]: [{ name: 'newest', key: { shard: 1, at: -1 } }],
+  [RELAY_COLLECTIONS.controls]: [],
+  [RELAY_COLLECTIONS.actions]: ACTION_INDEXES,
+};
+
+const CONSUMER_PLAN: Plan = {
+  [CONSUMER_COLLECTIONS.inbox]: INBOX_INDEXES,
+  [CONSUMER_COLLECTIONS.positions]: [],
+  [CONSUMER_COLLECTIONS.parked]: PARKED_INDEXES,
+  [CONSUMER_COLLECTIONS.started]: [],
+  [CONSUMER_COLLECTIONS.actions]: ACTION_INDEXES,
+};
+
+/**
+ * Creates the producer's collections and indexes where they are missing; safe to call at every start, by many at once.
+ * Rejects with NP_CONFIG_INVALID when an index cannot be what it must be, as do the others.
+ */
+export async function ensureOutboxCollections(client: MongoClient, database: string): Promise<void> {
+  await ensurePlan(client.db(database), OUTBOX_PLAN);
 }
 
-/** Creates the relay's collections and indexes where they are missing; safe to call at every start. */
-export function ensureRelayCollections(client: MongoClient, database: string): Promise<void> {
-  return notYet(client, database);
+/** Creates the relay's collections and indexes where they are missing. */
+export async function ensureRelayCollections(client: MongoClient, database: string): Promise<void> {
+  await ensurePlan(client.db(database), RELAY_PLAN);
 }
 
-/** Creates a consumer's collections and indexes where they are missing; safe to call at every start. */
-export function ensureConsumerCollections(client: MongoClient, database: string): Promise<void> {
-  return notYet(client, database);
+/** Creates a consumer's collections and indexes where they are missing. */
+export async function ensureConsumerCollections(client: MongoClient, database: string): Promise<void> {
+  await ensurePlan(client.db(database), CONSUMER_PLAN);
 }
 
-function notYet(client: MongoClient, database: string): Promise<void> {
-  return Promise.reject(
-    new NightporterError('NP_INTERNAL', `the collections of ${client.db(database).databaseName} are not there yet`),
-  );
+/** Creates one outbox collection with its indexes: what is left to do after a drop. */
+export async function ensureOutbox(client: MongoClient, namespace: Namespace): Promise<void> {
+  const { database, collection } = namespaceParts(namespace);
+  await ensurePlan(client.db(database), { [collection]: OUTBOX_INDEXES });
+}
+
+/** `database.collection`: a database's name has no dot, a collection's may. */
+export function namespaceParts(namespace: Namespace): { readonly database: string; readonly collection: string } {
+  const dot = namespace.indexOf('.');
+  if (dot < 1 || dot === namespace.length - 1) {
+    throw new NightporterError('NP_CONFIG_INVALID', `Outbox ${namespace} is not of the form database.collection.`);
+  }
+  return { database: namespace.slice(0, dot), collection: namespace.slice(dot + 1) };
+}
+
+const NAMESPACE_EXISTS = 48;
+/** Another index of the name or of the key, or documents that a unique index does not allow. */
+const INDEX_REFUSED = new Set([85, 86, 11000]);
+
+async function ensurePlan(database: Db, plan: Plan): Promise<void> {
+  for (const [collection, indexes] of Object.entries(plan)) {
+    const place = `${database.databaseName}.${collection}`;
+    await guarded(`creating ${place}`, async () => {
+      await createCollection(database, collection);
+      if (indexes.length > 0) await createIndexes(database, collection, indexes);
+    });
+  }
+}
+
+async function createCollection(database: Db, collection: string): Promise<void> {
+  try {
+    await database.createCollection(collection);
+  } catch (error) {
+    if (codeOf(error) !== NAMESPACE_EXISTS) throw error;
+  }
+}
+
+async function createIndexes(database: Db, collection: string, indexes: readonly Index[]): Promise<void> {
+  try {
+    await database.collection(collection).createIndexes([...indexes]);
+  } catch (error) {
+    if (!INDEX_REFUSED.has(codeOf(error))) throw error;
+    const names = indexes.map((index) => index.name).join(', ');
+    throw new NightporterError(
+      'NP_CONFIG_INVALID',
+      `${database.databaseName}.${collection} must have the indexes ${names}, and the server refused: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
 }

@@ -1,6 +1,10 @@
 import type { GroupStore, ParkedQueue } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
+import { createDatabaseClock } from './database-clock.js';
+import { groupCollections } from './group-collections.js';
+import { createGroupStore } from './group-store.js';
+import { createParkedQueue } from './parked-queue.js';
 
 export interface GroupStoresOptions {
   readonly client: MongoClient;
@@ -16,7 +20,20 @@ export interface GroupStores {
   readonly parked: ParkedQueue;
 }
 
+const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
+
 /** Every database port of a consumer group, on MongoDB. */
 export function createGroupStores(options: GroupStoresOptions): GroupStores {
-  throw new NightporterError('NP_INTERNAL', `createGroupStores(${options.group}) is not there yet`);
+  const { client, group, inboxRetentionMs = INBOX_RETENTION_MS } = options;
+  if (group === '') throw new NightporterError('NP_CONFIG_INVALID', 'The name of a consumer group is empty.');
+  if (!Number.isSafeInteger(inboxRetentionMs) || inboxRetentionMs < 1) {
+    const message = `inboxRetentionMs of group ${group} is ${inboxRetentionMs}; accepted: an integer of 1 or more.`;
+    throw new NightporterError('NP_CONFIG_INVALID', message);
+  }
+  const collections = groupCollections(client.db(options.database));
+  const clock = createDatabaseClock(client);
+  return {
+    store: createGroupStore({ client, group, collections, clock, inboxRetentionMs }),
+    parked: createParkedQueue({ client, group, collections, clock }),
+  };
 }

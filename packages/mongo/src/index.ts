@@ -1,5 +1,25 @@
-export { ensureConsumerCollections, ensureOutboxCollections, ensureRelayCollections } from './collections.js';
+export {
+  CONSUMER_COLLECTIONS,
+  OUTBOX_COLLECTIONS,
+  RELAY_COLLECTIONS,
+  ensureConsumerCollections,
+  ensureOutbox,
+  ensureOutboxCollections,
+  ensureRelayCollections,
+} from './collections.js';
 export { connectMongo, type ConnectOptions } from './connect.js';
+export type {
+  CheckpointDocument,
+  GroupDocument,
+  InboxDocument,
+  LeaseDocument,
+  ParkedDocument,
+  PositionDocument,
+  RegistryDocument,
+  RepairDocument,
+  SetAsideDocument,
+  StoredEvent,
+} from './documents.js';
 export { engineOf, type Engine } from './engine.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
 export { registerGroup, type GroupRegistration } from './groups.js';

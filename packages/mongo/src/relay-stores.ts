@@ -1,6 +1,13 @@
-import { NightporterError, type Namespace } from '@nightporter/protocol';
+import type { NightporterError, Namespace } from '@nightporter/protocol';
 import type { Capture, CheckpointStore, LeaseStore, OutboxMarker, OutboxReader, RepairLog } from '@nightporter/relay';
 import type { MongoClient } from 'mongodb';
+import { createCapture } from './capture.js';
+import { createCheckpointStore } from './checkpoints.js';
+import { namespaceParts } from './collections.js';
+import { createLeaseStore } from './leases.js';
+import { createOutboxMarker } from './outbox-marker.js';
+import { createOutboxReader } from './outbox-reader.js';
+import { createRepairLog } from './repairs.js';
 
 export interface RelayStoresOptions {
   readonly client: MongoClient;
@@ -8,6 +15,8 @@ export interface RelayStoresOptions {
   readonly database: string;
   /** The outboxes that it serves, `database.collection` each. */
   readonly namespaces: readonly Namespace[];
+  /** Told of what went wrong beside the ports' calls, such as indexes that cannot be created again. Default: ignored. */
+  readonly onWarning?: (warning: NightporterError) => void;
 }
 
 export interface RelayStores {
@@ -19,7 +28,17 @@ export interface RelayStores {
   readonly repairs: RepairLog;
 }
 
-/** Every database port of the relay, on MongoDB. */
+/** Every database port of the relay, on MongoDB. Throws NP_CONFIG_INVALID for a namespace that is none. */
 export function createRelayStores(options: RelayStoresOptions): RelayStores {
-  throw new NightporterError('NP_INTERNAL', `createRelayStores(${options.database}) is not there yet`);
+  const { client, namespaces, onWarning = () => undefined } = options;
+  namespaces.forEach(namespaceParts);
+  const database = client.db(options.database);
+  return {
+    leases: createLeaseStore(database),
+    checkpoints: createCheckpointStore(database),
+    capture: createCapture({ client, namespaces, onWarning }),
+    reader: createOutboxReader(client, namespaces),
+    marker: createOutboxMarker(client),
+    repairs: createRepairLog(database),
+  };
 }

@@ -1,0 +1,187 @@
+import type { OutboxDocument } from '@nightporter/contracts';
+import { NightporterError, type Namespace, type ResumeToken } from '@nightporter/protocol';
+import type { CaptureBatch, CaptureStream, CapturedRow } from '@nightporter/relay';
+import type { ChangeStream, ChangeStreamDocument, Document, MongoClient } from 'mongodb';
+import { captureError, captureLost } from './capture-faults.js';
+import { capturedOf } from './capture-pipeline.js';
+import { messageOf } from './driver-errors.js';
+import { outboxRow } from './outbox-rows.js';
+import { tokenDocument, tokenText } from './resume-token.js';
+
+type Change = ChangeStreamDocument<OutboxDocument>;
+type Changes = ChangeStream<OutboxDocument, Change>;
+
+export interface CaptureStreamOptions {
+  readonly client: MongoClient;
+  readonly namespaces: readonly Namespace[];
+  readonly pipeline: Document[];
+  readonly after: ResumeToken | null;
+  /** Gives an outbox back the indexes that it lost with a drop. */
+  readonly recreate: (namespace: Namespace) => Promise<void>;
+  readonly onWarning: (warning: NightporterError) => void;
+}
+
+/** How long the server waits for a change before it answers with none. */
+const AWAIT_MS = 1_000;
+/** Changes in one answer of the server, which keeps an answer below 16 MB besides. */
+const BATCH_MAX = 500;
+
+/** The first change of a driver's stream: it opens at the first call, which is under way while `open` waits for the server's answer. */
+type FirstChange =
+  { readonly kind: 'change'; readonly change: Change | null } | { readonly kind: 'error'; readonly error: unknown };
+
+/**
+ * A change stream, read batch by batch.
+ *
+ * It is *open* while it has a driver's stream; *broken* after a failure, when the next read opens a new one behind what was delivered, so
+ * that neither a failed read nor the rows that it had begun to collect are lost; *lost* once its token cannot be resumed; and *closed*.
+ * The driver resumes by itself after most failures; what gets here is what it gave up.
+ */
+export class MongoCaptureStream implements CaptureStream {
+  readonly #options: CaptureStreamOptions;
+  readonly #place: string;
+  #changes: Changes | undefined;
+  #first: Promise<FirstChange> | undefined;
+  /** Behind everything delivered. */
+  #token: ResumeToken | null;
+  #reading: Promise<CaptureBatch> | undefined;
+  #lost: NightporterError | undefined;
+  #isClosed = false;
+  /** Outboxes whose indexes are to be created again. */
+  readonly #unindexed = new Set<Namespace>();
+  readonly #warned = new Set<Namespace>();
+
+  constructor(options: CaptureStreamOptions) {
+    this.#options = options;
+    this.#place = options.namespaces.join(', ');
+    this.#token = options.after;
+  }
+
+  /** Resolves once the server has opened the stream. */
+  async open(): Promise<void> {
+    const changes = this.#watch();
+    this.#changes = changes;
+    const opened = new Promise<null>((resolve) => {
+      changes.once('init', () => {
+        resolve(null);
+      });
+    });
+    const first = changes.tryNext().then(
+      (change): FirstChange => ({ kind: 'change', change }),
+      (error: unknown): FirstChange => ({ kind: 'error', error }),
+    );
+    this.#first = first;
+    const failed = await Promise.race([opened, first]);
+    if (failed?.kind === 'error') throw await this.#failure(failed.error, { resuming: this.#token !== null });
+    this.#token ??= tokenOf(changes);
+  }
+
+  /** A read that comes while another is under way, since its caller has given that up, gets the same batch. */
+  read(): Promise<CaptureBatch> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#dispose();
+  }
+
+  #watch(): Changes {
+    const { client, pipeline } = this.#options;
+    const options = { maxAwaitTimeMS: AWAIT_MS, batchSize: BATCH_MAX };
+    if (this.#token === null) return client.watch<OutboxDocument, Change>(pipeline, options);
+    const startAfter = tokenDocument(this.#token);
+    if (startAfter === null) throw captureLost(this.#place, new Error(`${this.#token} is not a resume token`));
+    // Unlike resumeAfter, startAfter also goes on behind the end of another stream.
+    return client.watch<OutboxDocument, Change>(pipeline, { ...options, startAfter });
+  }
+
+  async #read(): Promise<CaptureBatch> {
+    if (this.#isClosed) throw new NightporterError('NP_STORE_UNAVAILABLE', `The stream of ${this.#place} is closed.`);
+    if (this.#lost !== undefined) throw this.#lost;
+    if (this.#changes === undefined) await this.open();
+    try {
+      const batch = await this.#collect();
+      this.#token = batch.token ?? this.#token;
+      await this.#reindex();
+      return batch;
+    } catch (error) {
+      throw await this.#failure(error, { resuming: false });
+    }
+  }
+
+  async #collect(): Promise<CaptureBatch> {
+    const changes = this.#opened();
+    const rows: CapturedRow[] = [];
+    let disturbed = false;
+    for (let change = await this.#next(); change !== null; change = await this.#next()) {
+      const captured = capturedOf(change, this.#options.namespaces);
+      if (captured.kind === 'end') {
+        this.#lost = captureLost(this.#place, new Error(`it ended with ${change.operationType}`));
+        if (rows.length === 0 && !disturbed) throw this.#lost;
+        break;
+      }
+      if (captured.kind === 'insert') {
+        rows.push({ row: outboxRow(captured.namespace, captured.document, null), token: tokenText(change._id) });
+      } else {
+        disturbed = true;
+        for (const namespace of captured.namespaces) this.#unindexed.add(namespace);
+      }
+      if (changes.bufferedCount() === 0) break;
+    }
+    return { rows, token: tokenOf(changes) ?? rows.at(-1)?.token ?? null, disturbed };
+  }
+
+  async #next(): Promise<Change | null> {
+    const first = await this.#first;
+    this.#first = undefined;
+    if (first === undefined) return this.#opened().tryNext();
+    if (first.kind === 'error') throw first.error;
+    return first.change;
+  }
+
+  #opened(): Changes {
+    if (this.#changes === undefined) throw new NightporterError('NP_INTERNAL', `${this.#place}: no stream is open`);
+    return this.#changes;
+  }
+
+  /** Breaks the stream, or ends it where it is lost. */
+  async #failure(error: unknown, { resuming }: { resuming: boolean }): Promise<unknown> {
+    await this.#dispose();
+    const failure = captureError(error, { resuming, place: this.#place });
+    if (failure instanceof NightporterError && failure.code === 'NP_CAPTURE_LOST') this.#lost = failure;
+    return failure;
+  }
+
+  async #dispose(): Promise<void> {
+    const changes = this.#changes;
+    this.#changes = undefined;
+    this.#first = undefined;
+    await changes?.close();
+  }
+
+  /** An outbox that was dropped and comes back with the next insert has no indexes. What fails here is tried at the next read. */
+  async #reindex(): Promise<void> {
+    for (const namespace of this.#unindexed) {
+      try {
+        await this.#options.recreate(namespace);
+        this.#unindexed.delete(namespace);
+        this.#warned.delete(namespace);
+      } catch (error) {
+        if (this.#warned.has(namespace)) continue;
+        this.#warned.add(namespace);
+        const message = `The indexes of ${namespace} cannot be created again: ${messageOf(error)}`;
+        this.#options.onWarning(new NightporterError('NP_STORE_UNAVAILABLE', message, { cause: error }));
+      }
+    }
+  }
+}
+
+/** Behind everything that the driver's stream has handed out; null while the server has given none. */
+function tokenOf(changes: Changes): ResumeToken | null {
+  const token: unknown = changes.resumeToken;
+  return token === null || token === undefined ? null : tokenText(token);
+}

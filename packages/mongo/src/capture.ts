@@ -1,0 +1,36 @@
+import type { NightporterError, Namespace, ResumeToken, Slot } from '@nightporter/protocol';
+import type { Capture } from '@nightporter/relay';
+import type { MongoClient } from 'mongodb';
+import { capturePipeline } from './capture-pipeline.js';
+import { MongoCaptureStream } from './capture-stream.js';
+import { ensureOutbox } from './collections.js';
+
+export interface CaptureOptions {
+  readonly client: MongoClient;
+  readonly namespaces: readonly Namespace[];
+  /** Told of what went wrong beside the stream. */
+  readonly onWarning: (warning: NightporterError) => void;
+}
+
+/** One cluster-level change stream over all outboxes. */
+export function createCapture({ client, namespaces, onWarning }: CaptureOptions): Capture {
+  async function open({
+    after,
+    slots,
+  }: {
+    after: ResumeToken | null;
+    slots: readonly Slot[];
+  }): Promise<MongoCaptureStream> {
+    const stream = new MongoCaptureStream({
+      client,
+      namespaces,
+      pipeline: capturePipeline(namespaces, slots),
+      after,
+      recreate: (namespace) => ensureOutbox(client, namespace),
+      onWarning,
+    });
+    await stream.open();
+    return stream;
+  }
+  return { open };
+}

@@ -1,0 +1,147 @@
+import type { InboxOutcome, ParkedFailure, ParkedState } from '@nightporter/consumer';
+import type { PublicationForm } from '@nightporter/contracts';
+import type { AggregateKey, Epoch, EventId } from '@nightporter/protocol';
+import type { Binary, ObjectId } from 'mongodb';
+
+/** `relay_leases`: `_id` is the shard. */
+export interface LeaseDocument {
+  readonly _id: string;
+  readonly owner: string;
+  readonly epoch: Epoch;
+  /** Whether the last write to the lease raised the epoch. */
+  readonly takenOver: boolean;
+  readonly expiresAt: Date;
+}
+
+/** `relay_checkpoints`: `_id` is the shard. */
+export interface CheckpointDocument {
+  readonly _id: string;
+  readonly epoch: Epoch;
+  readonly seq: number;
+  /** Opaque text, see resume-token.ts. */
+  readonly token: string | null;
+  readonly updatedAt: Date;
+}
+
+/** `relay_repairs`. */
+export interface RepairDocument {
+  readonly _id: ObjectId;
+  readonly shard: string;
+  readonly epoch: Epoch;
+  readonly owner: string;
+  readonly reason: string;
+  readonly rows: number;
+  readonly at: Date;
+}
+
+/** `groups` in the producer's database: `_id` is the group. */
+export interface GroupDocument {
+  readonly _id: string;
+  readonly topics: readonly string[];
+  readonly from: 'beginning' | 'now';
+  /** What was published before it counts as history: `bootstrapping` ends once the watermark has passed it. */
+  readonly floor: Date;
+  readonly state: 'bootstrapping' | 'live';
+  /** Everything published before it is settled or parked in the group; retention may not pass it. */
+  readonly watermark: Date;
+  readonly registeredAt: Date;
+}
+
+/** The document `registry` in `groups`: raised by every change of the groups and by every batch of retention, so that they conflict. */
+export interface RegistryDocument {
+  readonly _id: 'registry';
+  readonly revision: number;
+}
+
+/** `inbox`: see {@link placeId}. */
+export interface InboxDocument {
+  readonly _id: string;
+  readonly group: string;
+  readonly eventId: EventId;
+  readonly aggregate: AggregateKey;
+  readonly version: number;
+  readonly outcome: InboxOutcome;
+  readonly digest: string;
+  readonly attempts: number;
+  readonly duplicates: number;
+  readonly receivedAt: Date;
+  readonly processedAt: Date;
+  readonly expireAt: Date;
+}
+
+/** `positions`: see {@link positionId}. Never expires. */
+export interface PositionDocument {
+  readonly _id: string;
+  readonly group: string;
+  readonly aggregate: AggregateKey;
+  readonly version: number;
+  readonly startVersion: number;
+  readonly state: 'open' | 'blocked';
+  /** Raised by every verdict, so that two verdicts on one aggregate conflict. */
+  readonly revision: number;
+}
+
+/** A message as `parked` keeps it. */
+export interface StoredEvent {
+  readonly eventId: EventId;
+  readonly eventType: string;
+  /** JSON text, since BSON would not give every number and key back as it came. */
+  readonly envelope: string;
+  readonly topic: string;
+  readonly form: PublicationForm;
+  readonly digest: string;
+  readonly messageId: string;
+}
+
+/** `parked`, a message with its place in the sequence: see {@link placeId}. */
+export interface ParkedDocument {
+  readonly _id: string;
+  readonly group: string;
+  readonly aggregate: AggregateKey;
+  readonly version: number;
+  readonly sequenced: true;
+  readonly state: ParkedState;
+  readonly event: StoredEvent;
+  readonly attempts: number;
+  readonly nextRetryAt: Date | null;
+  readonly firstFailedAt: Date | null;
+  readonly lastFailedAt: Date | null;
+  readonly failure: ParkedFailure | null;
+  readonly parkedAt: Date;
+  readonly revision: number;
+}
+
+/** `parked`, a message without a place in any sequence: see {@link asideId}. */
+export interface SetAsideDocument {
+  readonly _id: string;
+  readonly group: string;
+  readonly state: 'aside';
+  readonly topic: string;
+  readonly messageId: string;
+  readonly body: Binary;
+  /** Pairs, since a name may hold what a field name may not. */
+  readonly properties: readonly { readonly name: string; readonly value: string }[];
+  readonly failure: ParkedFailure;
+  /** How often it came. */
+  readonly count: number;
+  readonly firstFailedAt: Date;
+  readonly lastFailedAt: Date;
+}
+
+/*
+ * Ids of the consumer's documents. They are made of what is asked for, so that a batch is loaded by exact ids. Neither `|` nor `#` nor
+ * `:` can stand in an aggregate key, so no two documents share an id whatever a group is called.
+ */
+
+export function positionId(group: string, aggregate: AggregateKey): string {
+  return `${group}|${aggregate}`;
+}
+
+/** Id of what a group has at one version of one aggregate: in `inbox` once it is settled, in `parked` while it waits. */
+export function placeId(group: string, aggregate: AggregateKey, version: number): string {
+  return `${group}|${aggregate}#${version}`;
+}
+
+export function asideId(group: string, id: string): string {
+  return `${group}|aside:${id}`;
+}

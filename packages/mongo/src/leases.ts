@@ -1,0 +1,63 @@
+import { NightporterError } from '@nightporter/protocol';
+import type { LeaseOutcome, LeaseStore } from '@nightporter/relay';
+import type { Collection, Db, Document } from 'mongodb';
+import { RELAY_COLLECTIONS } from './collections.js';
+import type { LeaseDocument } from './documents.js';
+import { faultOf, guarded } from './driver-errors.js';
+
+/** Both sides as numbers: SecantusDB compares a stored date with `$$NOW` wrongly. */
+const EXPIRED = { $lte: [{ $toLong: '$expiresAt' }, { $toLong: '$$NOW' }] };
+
+/** Leases in `relay_leases`: one atomic update takes, renews or is refused. */
+export function createLeaseStore(database: Db): LeaseStore {
+  const leases = database.collection<LeaseDocument>(RELAY_COLLECTIONS.leases);
+  const place = `${database.databaseName}.${RELAY_COLLECTIONS.leases}`;
+  return {
+    acquire: (request) => guarded(`acquiring ${request.shard} in ${place}`, () => acquire(leases, request)),
+    release: ({ shard, owner, epoch }) =>
+      guarded(`releasing ${shard} in ${place}`, async () => {
+        await leases.updateOne({ _id: shard, owner, epoch }, [{ $set: { expiresAt: '$$NOW' } }]);
+      }),
+  };
+}
+
+/** A lease that is refused and then not found was deleted in between: it is free. */
+const ATTEMPTS_MAX = 3;
+
+async function acquire(
+  leases: Collection<LeaseDocument>,
+  request: Parameters<LeaseStore['acquire']>[0],
+): Promise<LeaseOutcome> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const held = await take(leases, request);
+    if (held !== null) return { kind: 'held', epoch: held.epoch, takenOver: held.takenOver };
+    const holder = await leases.findOne({ _id: request.shard });
+    if (holder !== null) return { kind: 'refused', owner: holder.owner };
+  }
+  throw new NightporterError('NP_STORE_UNAVAILABLE', `The lease ${request.shard} keeps being deleted by somebody.`);
+}
+
+/** Null when somebody else holds it: then nothing matches, and the upsert meets the existing document. */
+async function take(
+  leases: Collection<LeaseDocument>,
+  { shard, owner, durationMs }: Parameters<LeaseStore['acquire']>[0],
+): Promise<LeaseDocument | null> {
+  const isOurs: Document = {
+    $and: [{ $eq: ['$owner', { $literal: owner }] }, { $not: [EXPIRED] }],
+  };
+  const lease = {
+    epoch: { $add: [{ $ifNull: ['$epoch', 0] }, { $cond: [isOurs, 0, 1] }] },
+    takenOver: { $not: [isOurs] },
+    owner: { $literal: owner },
+    expiresAt: { $add: ['$$NOW', durationMs] },
+  };
+  try {
+    return await leases.findOneAndUpdate({ _id: shard, $or: [{ owner }, { $expr: EXPIRED }] }, [{ $set: lease }], {
+      upsert: true,
+      returnDocument: 'after',
+    });
+  } catch (error) {
+    if (faultOf(error) === 'duplicate-key') return null;
+    throw error;
+  }
+}

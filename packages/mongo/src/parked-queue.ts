@@ -1,0 +1,137 @@
+import type { ParkedEvent, ParkedQueue } from '@nightporter/consumer';
+import { isNightporterError } from '@nightporter/protocol';
+import type { AnyBulkWriteOperation, Filter, MongoClient } from 'mongodb';
+import type { DatabaseClock } from './database-clock.js';
+import { placeId, positionId, type ParkedDocument } from './documents.js';
+import { guarded } from './driver-errors.js';
+import type { GroupCollections } from './group-collections.js';
+import { MADE_DUE } from './group-save.js';
+import { parkedEvent } from './parked-documents.js';
+import { runTransaction } from './transactions.js';
+
+export interface ParkedQueueOptions {
+  readonly client: MongoClient;
+  readonly group: string;
+  readonly collections: GroupCollections;
+  readonly clock: DatabaseClock;
+}
+
+export function createParkedQueue(options: ParkedQueueOptions): ParkedQueue {
+  const { group, collections } = options;
+  const place = `${collections.parked.namespace} of group ${group}`;
+  return {
+    claimDue: (request) => guarded(`claiming what is due in ${place}`, () => claimDue(options, request)),
+    giveBack: (claimed) => guarded(`giving claims back in ${place}`, () => giveBack(options, claimed)),
+    wake: (request) => guarded(`waking in ${place}`, () => wake(options, request)),
+  };
+}
+
+/** The time is asked for first and compared as a constant, which an index can serve and every server does right. */
+async function claimDue(
+  { group, collections, clock }: ParkedQueueOptions,
+  { limit, claimMs }: Parameters<ParkedQueue['claimDue']>[0],
+): Promise<ParkedEvent[]> {
+  const due: Filter<ParkedDocument> = { group, state: 'retry', nextRetryAt: { $lte: await clock.read() } };
+  const candidates = await collections.parked.find(due).sort({ nextRetryAt: 1 }).limit(limit).toArray();
+  const claims = await Promise.allSettled(candidates.map((candidate) => claim(collections, candidate, claimMs)));
+  const claimed = claims.flatMap((result) =>
+    result.status === 'fulfilled' && result.value !== null ? [result.value] : [],
+  );
+  // What was claimed is handed out even if another claim failed: thrown away, it would have been counted without a run.
+  const failure = claims.find((result) => result.status === 'rejected');
+  if (claimed.length === 0 && failure !== undefined) throw failure.reason;
+  return claimed;
+}
+
+/** Null when somebody was faster. */
+async function claim(
+  { parked }: GroupCollections,
+  candidate: ParkedDocument,
+  claimMs: number,
+): Promise<ParkedEvent | null> {
+  const attempts = candidate.attempts + 1;
+  const revision = candidate.revision + 1;
+  const { modifiedCount } = await parked.updateOne({ _id: candidate._id, revision: candidate.revision }, [
+    { $set: { attempts, revision, nextRetryAt: { $add: ['$$NOW', claimMs] } } },
+  ]);
+  return modifiedCount === 1 ? parkedEvent({ ...candidate, attempts, revision }) : null;
+}
+
+async function giveBack({ group, collections }: ParkedQueueOptions, claimed: readonly ParkedEvent[]): Promise<void> {
+  const operations = claimed.map(({ event, attempts, revision }): AnyBulkWriteOperation<ParkedDocument> => {
+    const _id = placeId(group, event.aggregate, event.envelope.aggregateVersion);
+    const update = [{ $set: { attempts: attempts - 1, nextRetryAt: '$$NOW', revision: revision + 1 } }];
+    return { updateOne: { filter: { _id, revision, state: 'retry' }, update } };
+  });
+  if (operations.length > 0) await collections.parked.bulkWrite(operations, { ordered: false });
+}
+
+/** Parked messages that are looked at in one request. */
+const LOOK_MAX = 500;
+
+type Waiting = Pick<ParkedDocument, '_id' | 'aggregate' | 'version'>;
+
+async function wake(
+  options: ParkedQueueOptions,
+  { olderThanMs, limit }: Parameters<ParkedQueue['wake']>[0],
+): Promise<number> {
+  const { group, collections, clock } = options;
+  const parkedBefore = new Date((await clock.read()).getTime() - olderThanMs);
+  const waiting: Filter<ParkedDocument> = {
+    group,
+    state: { $in: ['gap', 'behind'] },
+    parkedAt: { $lte: parkedBefore },
+  };
+  const cursor = collections.parked.find<Waiting>(waiting, {
+    projection: { aggregate: 1, version: 1 },
+    batchSize: LOOK_MAX,
+  });
+  let woken = 0;
+  try {
+    while (woken < limit && (await cursor.hasNext())) {
+      for (const next of await nextInLine(options, cursor.readBufferedDocuments())) {
+        if (woken < limit && (await wakeOne(options, next))) woken += 1;
+      }
+    }
+  } finally {
+    await cursor.close();
+  }
+  return woken;
+}
+
+async function nextInLine({ group, collections }: ParkedQueueOptions, waiting: readonly Waiting[]): Promise<Waiting[]> {
+  const ids = [...new Set(waiting.map(({ aggregate }) => positionId(group, aggregate)))];
+  const positions = await collections.positions.find({ _id: { $in: ids } }).toArray();
+  const versions = new Map(positions.map((position) => [position.aggregate, position.version]));
+  return waiting.filter(({ aggregate, version }) => version <= (versions.get(aggregate) ?? 0) + 1);
+}
+
+/** Decides anew in a transaction; false when the message is no longer waiting there, or a concurrent verdict won. */
+async function wakeOne({ client, group, collections }: ParkedQueueOptions, next: Waiting): Promise<boolean> {
+  const { positions, parked } = collections;
+  const _id = positionId(group, next.aggregate);
+  const operation = `waking ${next._id}`;
+  try {
+    return await runTransaction(client, operation, ({ session, own }) =>
+      own(operation, async () => {
+        const position = await positions.findOne({ _id }, { session });
+        const { version, startVersion, state } = position ?? { version: 0, startVersion: 0, state: 'open' as const };
+        if (next.version > version + 1) return false;
+        const waiting: Filter<ParkedDocument> = { _id: next._id, state: { $in: ['gap', 'behind'] } };
+        const { modifiedCount } = await parked.updateOne(waiting, [{ $set: MADE_DUE }], { session });
+        if (modifiedCount === 0) return false;
+        // A position is blocked exactly while the version right behind it is parked; an older one holds nothing up.
+        const blocked = next.version === version + 1 ? 'blocked' : state;
+        await positions.updateOne(
+          { _id },
+          { $set: { group, aggregate: next.aggregate, version, startVersion, state: blocked }, $inc: { revision: 1 } },
+          { session, upsert: true },
+        );
+        return true;
+      }),
+    );
+  } catch (error) {
+    if (isNightporterError(error, 'NP_TRANSACTION_CONFLICT')) return false;
+    throw error;
+  }
+}
