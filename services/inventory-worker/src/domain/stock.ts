@@ -1,0 +1,38 @@
+/** What an order does to the stock, decided without I/O. */
+
+/** Type aliases rather than interfaces, since only those count as plain JSON. */
+export type StockLine = {
+  readonly productId: string;
+  readonly quantity: number;
+};
+
+export type Shortage = {
+  readonly productId: string;
+  readonly requested: number;
+  readonly available: number;
+};
+
+export type ReservationDecision =
+  | { readonly kind: 'reserve'; readonly lines: readonly StockLine[] }
+  /** All or nothing: one short line rejects the whole order. */
+  | { readonly kind: 'reject'; readonly shortages: readonly Shortage[] };
+
+/** Whether an order can be reserved from what is available; a product that is not listed has nothing available. */
+export function decideReservation(
+  lines: readonly StockLine[],
+  available: ReadonlyMap<string, number>,
+): ReservationDecision {
+  const wanted = perProduct(lines);
+  const shortages = wanted.flatMap(({ productId, quantity }) => {
+    const stock = available.get(productId) ?? 0;
+    return stock >= quantity ? [] : [{ productId, requested: quantity, available: stock }];
+  });
+  return shortages.length === 0 ? { kind: 'reserve', lines: wanted } : { kind: 'reject', shortages };
+}
+
+/** One line per product, in the order of first mention: two lines of one product must not be checked one by one. */
+export function perProduct(lines: readonly StockLine[]): readonly StockLine[] {
+  const quantities = new Map<string, number>();
+  for (const { productId, quantity } of lines) quantities.set(productId, (quantities.get(productId) ?? 0) + quantity);
+  return [...quantities].map(([productId, quantity]) => ({ productId, quantity }));
+}

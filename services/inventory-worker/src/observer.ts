@@ -1,0 +1,65 @@
+import type { ConsumerEvent, ConsumerObserver, IncomingEvent } from '@nightporter/consumer';
+import type { Clock } from '@nightporter/protocol';
+import type { Logger } from '@nightporter/runtime';
+
+/** An outage repeats itself at least this often while it lasts (the engine's longest pause is 10 s); after it, silence is health. */
+const OUTAGE_MS = 15_000;
+
+/** Writes what the consumer tells into the log, and keeps what readiness asks for. */
+export function createConsumerObserver(
+  logger: Logger,
+  clock: Clock,
+): { observe: ConsumerObserver; outage: () => string | null } {
+  let last: { readonly at: number; readonly reason: string } | null = null;
+  return {
+    observe: (event) => {
+      if (event.kind === 'database-unavailable' || event.kind === 'broker-unavailable') {
+        last = { at: clock.now(), reason: `${event.kind} (${event.operation})` };
+      }
+      if (event.kind === 'acknowledged') last = null;
+      write(logger, event);
+    },
+    outage: () => (last !== null && clock.now() - last.at < OUTAGE_MS ? last.reason : null),
+  };
+}
+
+function write(logger: Logger, event: ConsumerEvent): void {
+  switch (event.kind) {
+    case 'settled':
+      logger.debug({ ...nameOf(event.event), outcome: event.outcome, attempt: event.attempt }, 'settled');
+      return;
+    case 'duplicate':
+      logger.debug(nameOf(event.event), 'duplicate');
+      return;
+    case 'parked':
+      logger[event.state === 'dead' ? 'error' : 'info'](
+        { ...nameOf(event.event), state: event.state, failure: event.failure },
+        'parked',
+      );
+      return;
+    case 'set-aside':
+      logger.error({ id: event.id, failure: event.failure }, 'message set aside: it has no place in any sequence');
+      return;
+    case 'woken':
+      if (event.count > 0) logger.info({ count: event.count }, 'woke parked events that nobody had woken');
+      return;
+    case 'database-unavailable':
+    case 'broker-unavailable':
+      logger.warn({ operation: event.operation, err: event.error }, event.kind.replace('-', ' '));
+      return;
+    case 'received':
+    case 'conflict':
+    case 'acknowledged':
+      return;
+  }
+}
+
+function nameOf({ envelope, aggregate, messageId }: IncomingEvent): Record<string, unknown> {
+  return {
+    eventId: envelope.eventId,
+    eventType: envelope.eventType,
+    aggregate,
+    aggregateVersion: envelope.aggregateVersion,
+    messageId,
+  };
+}
