@@ -1,0 +1,36 @@
+import { createGroupStores, ensureConsumerCollections } from '@nightporter/mongo';
+import { groupStoreConformance, parkedQueueConformance, uniqueId, type GroupFixture } from '@nightporter/testing/conformance';
+import type { ClientSession } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sharedDatabase } from './mongo-database.js';
+
+const database = sharedDatabase();
+
+interface BusinessDocument {
+  readonly _id: string;
+  readonly value: string;
+}
+
+groupStoreConformance('MongoDB', groupFixture);
+parkedQueueConformance('MongoDB', groupFixture);
+
+async function groupFixture(): Promise<GroupFixture<ClientSession>> {
+  const client = database.client();
+  const name = uniqueId('consumer');
+  await ensureConsumerCollections(client, name);
+  const business = client.db(name).collection<BusinessDocument>('business');
+  const { store, parked } = createGroupStores({ client, database: name, group: 'group' });
+  return {
+    store,
+    parked,
+    async passTime(byMs) {
+      await sleep(byMs);
+    },
+    async writeDocument(session, document, value) {
+      await business.updateOne({ _id: document }, { $set: { value } }, { session, upsert: true });
+    },
+    async readDocument(document) {
+      return (await business.findOne({ _id: document }))?.value ?? null;
+    },
+  };
+}

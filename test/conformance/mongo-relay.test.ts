@@ -1,0 +1,125 @@
+import { OUTBOX_COLLECTIONS, createRelayStores, ensureOutboxCollections, ensureRelayCollections, type RelayStores } from '@nightporter/mongo';
+import { namespace, resumeToken, type EventId, type Namespace } from '@nightporter/protocol';
+import {
+  captureConformance,
+  checkpointStoreConformance,
+  leaseStoreConformance,
+  outboxMarkerConformance,
+  outboxReaderConformance,
+  repairLogConformance,
+  uniqueId,
+  type MarkerFixture,
+  type OutboxFixture,
+} from '@nightporter/testing/conformance';
+import type { OutboxRow } from '@nightporter/contracts';
+import type { RepairRecord } from '@nightporter/relay';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sharedDatabase } from './mongo-database.js';
+import { commitSamples, databaseOf, outboxOf } from './mongo-samples.js';
+
+const database = sharedDatabase();
+const passTime = async (byMs: number): Promise<void> => {
+  await sleep(byMs);
+};
+
+interface Outboxes extends OutboxFixture {
+  readonly stores: RelayStores;
+  readonly first: Namespace;
+  readonly namespaceOf: (eventId: EventId) => Promise<Namespace>;
+}
+
+leaseStoreConformance('MongoDB', async () => ({ leases: (await relayStores()).leases, passTime }));
+
+checkpointStoreConformance('MongoDB', async () => ({
+  checkpoints: (await relayStores()).checkpoints,
+  tokens: [resumeToken('{"_data":"8267"}'), resumeToken('{"_data":"8101"}')],
+}));
+
+repairLogConformance('MongoDB', async () => {
+  const name = uniqueId('relay');
+  const { repairs } = await relayStores(name);
+  const recorded = () => database.client().db(name).collection<RepairRecord>('relay_repairs').find().sort({ _id: 1 });
+  return { repairs, recorded: () => recorded().toArray() };
+});
+
+captureConformance('MongoDB', async () => {
+  const { stores, commit, first } = await outboxes();
+  return {
+    capture: stores.capture,
+    commit,
+    unknownToken: resumeToken('{"_data":"FEEDFACE"}'),
+    async dropFirstOutbox() {
+      await outboxOf(database.client(), first).drop();
+      await ensureOutboxCollections(database.client(), databaseOf(first));
+    },
+  };
+});
+
+outboxReaderConformance('MongoDB', outboxFixture);
+outboxMarkerConformance('MongoDB', outboxFixture);
+
+async function relayStores(name = uniqueId('relay')): Promise<RelayStores> {
+  await ensureRelayCollections(database.client(), name);
+  return createRelayStores({ client: database.client(), database: name, namespaces: [] });
+}
+
+async function outboxes(): Promise<Outboxes> {
+  const client = database.client();
+  const [first, second] = [uniqueId('a'), uniqueId('b')].map((name) => namespace(`${name}.${OUTBOX_COLLECTIONS.outbox}`));
+  const namespaces = [first!, second!];
+  for (const outbox of namespaces) await ensureOutboxCollections(client, databaseOf(outbox));
+  const stores = createRelayStores({ client, database: uniqueId('relay'), namespaces });
+  const namespaceOf = async (eventId: EventId): Promise<Namespace> =>
+    (await outboxOf(client, first!).countDocuments({ _id: eventId })) === 1 ? first! : second!;
+  return {
+    stores,
+    first: first!,
+    namespaceOf,
+    async commit(events) {
+      const samples = events.map(({ aggregateId, outbox }) => ({
+        aggregateId,
+        namespace: outbox === 'second' ? second! : first!,
+      }));
+      const ids = await commitSamples(client, samples);
+      const references = ids.map((eventId, index) => ({ eventId, namespace: samples[index]!.namespace }));
+      const rows = await stores.reader.lookUp(references);
+      return ids.map((id) => rows.get(id) as OutboxRow);
+    },
+  };
+}
+
+async function outboxFixture(): Promise<MarkerFixture> {
+  const client = database.client();
+  const { stores, commit, namespaceOf } = await outboxes();
+  const documents = async (eventId: EventId) => outboxOf(client, await namespaceOf(eventId));
+  const edit = { $set: { status: 'PENDING', retryCount: 0, nextRetryAt: null }, $inc: { revision: 1 } } as const;
+  return {
+    commit,
+    reader: stores.reader,
+    marker: stores.marker,
+    async archive(eventId) {
+      const outbox = await documents(eventId);
+      const row = await outbox.findOneAndDelete({ _id: eventId });
+      const archive = client.db(outbox.dbName).collection<{ _id: EventId }>(OUTBOX_COLLECTIONS.archive);
+      await archive.insertOne(row!);
+    },
+    async remove(eventId) {
+      await (await documents(eventId)).deleteOne({ _id: eventId });
+    },
+    async skip(eventId) {
+      const skip = { by: 'operator', reason: 'test', at: new Date() };
+      await (await documents(eventId)).updateOne({ _id: eventId }, { ...edit, $set: { ...edit.$set, skip } });
+    },
+    async retry({ eventId }) {
+      await (await documents(eventId)).updateOne({ _id: eventId }, edit);
+    },
+    async publicationOf({ eventId }) {
+      const row = await (await documents(eventId)).findOne({ _id: eventId });
+      return {
+        publishedAtMs: row?.publishedAt?.getTime() ?? null,
+        messageId: row?.publication?.messageId ?? null,
+        form: row?.publication?.form ?? null,
+      };
+    },
+  };
+}
