@@ -10,6 +10,7 @@ import type {
   RelayObserver,
   RepairLog,
 } from './ports.js';
+import { ShardRunner } from './shard-runner.js';
 import type { RelaySnapshot } from './snapshot.js';
 
 /** The world of a relay. */
@@ -38,11 +39,34 @@ export interface Relay {
 }
 
 /** A relay over its ports. Throws NP_CONFIG_INVALID when an option is out of range. */
-export function createRelay(_ports: RelayPorts, options: { owner: string } & Partial<RelayOptions>): Relay {
+export function createRelay(ports: RelayPorts, options: { owner: string } & Partial<RelayOptions>): Relay {
   const complete = relayOptions(options);
+  const runners = complete.shards.map((shard) => new ShardRunner(ports, complete, shard));
+  let running: Promise<void> | null = null;
+
+  function stopAll(): void {
+    for (const runner of runners) runner.stop();
+  }
+
+  /** A shard whose invariants are broken takes the others with it: the process should restart. */
+  async function runAll(): Promise<void> {
+    const results = await Promise.allSettled(
+      runners.map((runner) =>
+        runner.run().catch((error: unknown) => {
+          stopAll();
+          throw error;
+        }),
+      ),
+    );
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
+  }
+
   return {
-    run: () => Promise.resolve(),
-    stop: () => Promise.resolve(),
-    snapshot: () => ({ owner: complete.owner, shards: [] }),
+    run: () => (running ??= runAll()),
+    async stop() {
+      stopAll();
+      if (running !== null) await running.catch(() => undefined);
+    },
+    snapshot: () => ({ owner: complete.owner, shards: runners.map((runner) => runner.snapshot()) }),
   };
 }

@@ -1,0 +1,63 @@
+import { backoffMs, sleep, type Clock, type Random, type Wakeup } from '@nightporter/protocol';
+import type { RelayOptions } from './options.js';
+import { limited, storeUnavailable } from './waiting.js';
+
+/** What a call answers when the session ended before the database did. */
+export const OVER = Symbol('over');
+export type Over = typeof OVER;
+
+export interface DatabaseCallsDetails {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly options: Pick<RelayOptions, 'callMs' | 'databaseDelayMs' | 'databaseDelayMaxMs'>;
+  /** Rings for good when the session is over. */
+  readonly over: Wakeup;
+  readonly onFailure: (operation: string, error: unknown) => void;
+}
+
+/** How a session calls its database: with a time limit, and again with backoff until it answers or the session is over. */
+export class DatabaseCalls {
+  readonly #details: DatabaseCallsDetails;
+
+  constructor(details: DatabaseCallsDetails) {
+    this.#details = details;
+  }
+
+  /** One attempt. */
+  async once<T>(call: () => Promise<T>): Promise<T> {
+    const { clock, over, options } = this.#details;
+    return await limited(call, { clock, over, limitMs: options.callMs, onLimit: storeUnavailable });
+  }
+
+  /**
+   * Repeats `call` until it succeeds; `call` runs anew each time and may build another request. An error that `isAnswer`
+   * accepts is thrown at once.
+   */
+  async untilDone<T>(
+    operation: string,
+    call: () => Promise<T>,
+    isAnswer: (error: unknown) => boolean = () => false,
+  ): Promise<T | Over> {
+    const { over, onFailure } = this.#details;
+    const isOver = (): boolean => over.rungForGood;
+    for (let failures = 1; ; failures += 1) {
+      if (isOver()) return OVER;
+      try {
+        const value = await this.once(call);
+        return isOver() ? OVER : value;
+      } catch (error) {
+        if (isOver()) return OVER;
+        if (isAnswer(error)) throw error;
+        onFailure(operation, error);
+      }
+      await this.pause(failures);
+    }
+  }
+
+  /** Waits as long as is fit after so many failures in a row. */
+  async pause(failures: number): Promise<void> {
+    const { clock, random, options, over } = this.#details;
+    const backoff = { firstMs: options.databaseDelayMs, maxMs: options.databaseDelayMaxMs };
+    await sleep(clock, backoffMs(backoff, failures, random), over);
+  }
+}

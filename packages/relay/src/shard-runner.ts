@@ -1,0 +1,162 @@
+import { Wakeup, backoffMs, leaseDeadline, renewEveryMs, sleep, type Epoch } from '@nightporter/protocol';
+import { Progress } from './counts.js';
+import type { RelayOptions, Shard } from './options.js';
+import type { RelayPorts } from './relay.js';
+import { Session } from './session.js';
+import type { ShardSnapshot } from './snapshot.js';
+import { limited, storeUnavailable } from './waiting.js';
+
+/** A lease that is ours, and until when we may act on it. */
+interface HeldLease {
+  readonly epoch: Epoch;
+  readonly deadlineMs: number;
+}
+
+type LeaseAnswer =
+  ({ readonly kind: 'held' } & HeldLease) | { readonly kind: 'refused' } | { readonly kind: 'unknown' };
+
+/**
+ * Asks for the lease of one shard and, while it has it, runs a session in its epoch.
+ *
+ * *Standing by*: the lease is somebody else's, or the database does not answer; asked for every `standbyEveryMs`. *Serving*:
+ * ours, renewed after a third of its length. A renewal in another epoch means that it expired in between: the session is over, and a new
+ * one begins. *Stopping*: the session drains, its lease renewed meanwhile; then the lease is given back.
+ */
+export class ShardRunner {
+  readonly #ports: RelayPorts;
+  readonly #options: RelayOptions;
+  readonly #shard: Shard;
+  readonly #stop = new Wakeup();
+  readonly #progress = new Progress();
+  #session: Session | null = null;
+  #hasStopped = false;
+
+  constructor(ports: RelayPorts, options: RelayOptions, shard: Shard) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#shard = shard;
+  }
+
+  stop(): void {
+    this.#stop.ringForGood();
+  }
+
+  /** Resolves once stopped. Rejects when an invariant is broken. */
+  async run(): Promise<void> {
+    const { clock, random } = this.#ports;
+    const { databaseDelayMs, standbyEveryMs } = this.#options;
+    const backoff = { firstMs: Math.min(databaseDelayMs, standbyEveryMs), maxMs: standbyEveryMs };
+    let failures = 0;
+    while (!this.#isStopping()) {
+      const answer = await this.#acquire();
+      failures = answer.kind === 'unknown' ? failures + 1 : 0;
+      let lease: HeldLease | null = answer.kind === 'held' ? answer : null;
+      while (lease !== null && clock.now() < lease.deadlineMs && !this.#isStopping()) lease = await this.#serve(lease);
+      const waitMs = failures > 0 ? backoffMs(backoff, failures, random) : standbyEveryMs;
+      await sleep(clock, waitMs, this.#stop);
+    }
+    this.#hasStopped = true;
+  }
+
+  snapshot(): ShardSnapshot {
+    if (this.#session !== null) return this.#session.snapshot();
+    const { windowMax } = this.#options;
+    return {
+      shard: this.#shard.id,
+      state: this.#hasStopped ? 'stopped' : 'standby',
+      epoch: null,
+      windowMax,
+      sendsInFlight: 0,
+      rowsInMemory: 0,
+      lanesHeld: 0,
+      topicsPaused: [],
+      tracked: 0,
+      checkpointSeq: 0,
+      sinceReadMs: null,
+      sinceCaptureMs: null,
+      sinceMarkMs: null,
+      sinceCheckpointMs: null,
+      counts: { ...this.#progress.counts },
+    };
+  }
+
+  /** Runs a session in the epoch of a lease. Returns the lease of the next epoch, if that is ours again already. */
+  async #serve({ epoch, deadlineMs }: HeldLease): Promise<HeldLease | null> {
+    const { observe } = this.#ports;
+    const shard = this.#shard.id;
+    const details = { ports: this.#ports, options: this.#options, shard: this.#shard, progress: this.#progress };
+    const session = new Session({ ...details, epoch, deadlineMs });
+    this.#session = session;
+    observe({ kind: 'lease-acquired', shard, epoch });
+    const [end, next] = await Promise.all([session.run(), this.#renew(session)]);
+    this.#session = null;
+    if (end !== 'drained') observe({ kind: 'lease-lost', shard, epoch, reason: end });
+    if (end !== 'lost') await this.#release(epoch);
+    return end === 'lost' ? next : null;
+  }
+
+  /** Renews until the session is over. Returns the lease of the epoch that ended it, if that is ours. */
+  async #renew(session: Session): Promise<HeldLease | null> {
+    const { clock } = this.#ports;
+    const everyMs = renewEveryMs(this.#options.leaseMs);
+    let draining: Promise<void> | null = null;
+    let waitMs = everyMs;
+    while (!session.isOver()) {
+      if (draining === null) await sleep(clock, waitMs, session.over, this.#stop);
+      else await sleep(clock, waitMs, session.over);
+      if (session.isOver()) break;
+      if (this.#isStopping() && draining === null) {
+        draining = session.drain(clock.now() + this.#options.drainMs);
+        continue;
+      }
+      const answer = await this.#acquire();
+      waitMs = answer.kind === 'unknown' ? Math.min(everyMs, this.#options.standbyEveryMs) : everyMs;
+      if (answer.kind === 'unknown') continue;
+      if (answer.kind === 'held' && answer.epoch === session.epoch) {
+        session.extend(answer.deadlineMs);
+        continue;
+      }
+      session.lose();
+      await draining;
+      return answer.kind === 'held' ? answer : null;
+    }
+    await draining;
+    return null;
+  }
+
+  #isStopping(): boolean {
+    return this.#stop.rungForGood;
+  }
+
+  async #acquire(): Promise<LeaseAnswer> {
+    const { leases, clock, observe } = this.#ports;
+    const { owner, leaseMs } = this.#options;
+    const requestedAtMs = clock.now();
+    try {
+      const request = { shard: this.#shard.id, owner, durationMs: leaseMs };
+      const outcome = await this.#limited(() => leases.acquire(request), leaseMs);
+      if (outcome.kind === 'refused') return { kind: 'refused' };
+      return { kind: 'held', epoch: outcome.epoch, deadlineMs: leaseDeadline({ requestedAtMs, leaseMs }) };
+    } catch (error) {
+      this.#progress.counts.databaseFailures += 1;
+      observe({ kind: 'database-unavailable', operation: 'leases.acquire', error });
+      return { kind: 'unknown' };
+    }
+  }
+
+  async #release(epoch: Epoch): Promise<void> {
+    const { leases, observe } = this.#ports;
+    const { owner, standbyEveryMs } = this.#options;
+    try {
+      await this.#limited(() => leases.release({ shard: this.#shard.id, owner, epoch }), 2 * standbyEveryMs);
+    } catch (error) {
+      observe({ kind: 'database-unavailable', operation: 'leases.release', error });
+    }
+  }
+
+  /** The end of a session gives up neither: an answer about the lease is wanted until the very end. */
+  async #limited<T>(call: () => Promise<T>, limitMs: number): Promise<T> {
+    const { clock } = this.#ports;
+    return await limited(call, { clock, limitMs, over: new Wakeup(), onLimit: storeUnavailable });
+  }
+}
