@@ -11,10 +11,18 @@ const RECEIVE_WAIT_MS = 2_000;
 /** Told of every message that the broker stores. */
 export type LandingListener = (landing: { request: PublishRequest; message: StoredMessage }) => void;
 
+/** Told of every acknowledgement, those with a stale receipt included. */
+export type AcknowledgementListener = (acknowledgement: {
+  group: string;
+  topic: string;
+  message: StoredMessage;
+}) => void;
+
 /** A broker with its FIFO topics. */
 export class MemoryBroker {
   readonly topics = new Map<string, MemoryTopic>();
   onLanded: LandingListener = () => undefined;
+  onAcknowledged: AcknowledgementListener = () => undefined;
   /** Decides which sends the broker refuses, and how. */
   refuse: (request: PublishRequest) => PublishFailure | null = () => null;
   down = false;
@@ -26,7 +34,12 @@ export class MemoryBroker {
   }
 
   topic(name: string): MemoryTopic {
-    const topic = this.topics.get(name) ?? new MemoryTopic(this.#options);
+    const known = this.topics.get(name);
+    if (known !== undefined) return known;
+    const topic = new MemoryTopic(this.#options);
+    topic.onAcknowledged = (group, message) => {
+      this.onAcknowledged({ group, topic: name, message });
+    };
     this.topics.set(name, topic);
     return topic;
   }

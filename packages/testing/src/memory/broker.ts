@@ -42,6 +42,8 @@ interface QueueProgress {
  */
 export class MemoryTopic {
   readonly changes = new Wakeup();
+  /** Told of every acknowledgement, those with a stale receipt included. */
+  onAcknowledged: (group: string, message: StoredMessage) => void = () => undefined;
   readonly #queues: StoredMessage[][];
   readonly #groups = new Map<string, QueueProgress[]>();
   readonly #clock: () => number;
@@ -83,6 +85,8 @@ export class MemoryTopic {
   acknowledge(group: string, receipts: readonly Receipt[]): void {
     for (const { queue, offset, lockId } of receipts) {
       const progress = this.#progressOf(group)[queue];
+      const message = this.#queues[queue]?.[offset];
+      if (message !== undefined) this.onAcknowledged(group, message);
       if (progress?.lock?.id !== lockId) continue;
       progress.lock.acknowledged.add(offset);
       if (firstUnacknowledged(progress) === progress.lock.end) this.#unlock(progress);
@@ -106,6 +110,13 @@ export class MemoryTopic {
       progress.lock = next;
       return { ...receipt, lockId: next.id };
     });
+  }
+
+  /** How many messages a group has not acknowledged. */
+  backlogOf(group: string): number {
+    return this.#progressOf(group).reduce((sum, progress, index) => {
+      return sum + (this.#queues[index]?.length ?? 0) - progress.committed;
+    }, 0);
   }
 
   /** Remembers the offsets of now, as the broker does every few seconds. */

@@ -49,6 +49,10 @@ export class MemoryGroup {
     return { kind: 'position', aggregate, position: { version: 0, startVersion: 0, state: 'open' } };
   }
 
+  positions(): readonly (GroupDocument & { kind: 'position' })[] {
+    return [...this.documents.entries()].flatMap(([, document]) => (document.kind === 'position' ? [document] : []));
+  }
+
   parked(): readonly ParkedDocument[] {
     return [...this.documents.entries()].flatMap(([, document]) =>
       document.kind === 'parked' ? [document.parked] : [],
@@ -131,6 +135,17 @@ export class MemoryGroup {
     transaction.save(changes);
     transaction.commit();
     return true;
+  }
+
+  /** What a registration `from: now` writes: everything up to `version` is before the start. */
+  startAt(aggregate: AggregateKey, version: number): void {
+    const position = { version, startVersion: version, state: 'open' } as const;
+    this.#write([keys.position(aggregate), { kind: 'position', aggregate, position }]);
+  }
+
+  /** Deletes a position document, as no part of the protocol ever does. */
+  losePosition(aggregate: AggregateKey): void {
+    this.#write([keys.position(aggregate), undefined]);
   }
 
   /** Lets inbox records expire, as the TTL index does. */

@@ -1,0 +1,150 @@
+import { eventId } from '@nightporter/protocol';
+import type { Cluster } from './cluster.js';
+import type { SeededRandom } from './random.js';
+import type { SimulatedProcess } from './simulated-process.js';
+
+interface Processes {
+  readonly relays: readonly SimulatedProcess[];
+  readonly workers: readonly SimulatedProcess[];
+}
+
+/** Starts everything that the knobs of a history allow to go wrong. All of it ends with the faults. */
+export function startChaos(cluster: Cluster, processes: Processes): void {
+  const random = cluster.random.fork();
+  disturbProcesses(cluster, processes, random);
+  disturbBroker(cluster, random);
+  disturbDatabase(cluster, random);
+}
+
+/** Ends the faults: what was broken works again, and nothing new breaks. */
+export function endChaos(cluster: Cluster): void {
+  cluster.trace.note('---- the faults end');
+  Object.assign(cluster.faults, { active: false, databaseFaults: 0, brokerFaults: 0, crashAtCalls: 0 });
+  cluster.troubles.brokenTopics.clear();
+  cluster.troubles.throttled = false;
+  if (cluster.broker.down) cluster.broker.restart();
+}
+
+function disturbProcesses(cluster: Cluster, { relays, workers }: Processes, random: SeededRandom): void {
+  const { knobs } = cluster;
+  const one = (processes: readonly SimulatedProcess[]): SimulatedProcess | undefined =>
+    processes[random.integer(processes.length)];
+  const often = (isOn: boolean, fromMs: number, toMs: number, run: () => void): void => {
+    repeat(cluster, random, { isOn, fromMs, toMs }, run);
+  };
+  often(knobs.relayCrashes, 500, 8_000, () => one(relays)?.crash('by chance'));
+  often(knobs.relayPauses, 500, 8_000, () => one(relays)?.pause(random.between(100, 9_000)));
+  often(knobs.relayRestarts, 1_000, 8_000, () => one(relays)?.stop('restart'));
+  often(knobs.workerCrashes, 300, 5_000, () => one(workers)?.crash('by chance'));
+  often(knobs.workerPauses, 300, 5_000, () => one(workers)?.pause(random.between(100, 6_000)));
+  often(knobs.workerRestarts, 1_000, 8_000, () => one(workers)?.stop('restart'));
+}
+
+function disturbBroker(cluster: Cluster, random: SeededRandom): void {
+  const { knobs, broker, schedule, trace, troubles } = cluster;
+  const often = (isOn: boolean, fromMs: number, toMs: number, run: () => void): void => {
+    repeat(cluster, random, { isOn, fromMs, toMs }, run);
+  };
+  const topics = [...new Set(cluster.groups.flatMap((group) => group.topics))];
+  const oneTopic = (): string => topics[random.integer(topics.length)] ?? '';
+  often(knobs.brokerOutages || knobs.brokerRestarts, 2_000, 9_000, () => {
+    trace.note('the broker goes down');
+    broker.down = true;
+    schedule.after(random.between(100, 2_500), () => {
+      trace.note('the broker is back');
+      if (knobs.brokerRestarts) broker.restart();
+      broker.down = false;
+    });
+  });
+  often(true, 1_000, 7_000, () => {
+    for (const topic of broker.topics.values()) topic.persist();
+  });
+  often(knobs.queueChanges, 3_000, 12_000, () => {
+    const queues = random.pick([2, 3, 4]);
+    const topic = oneTopic();
+    trace.note('queues change', () => `${topic} ${queues}`);
+    broker.topic(topic).changeQueueCount(queues);
+  });
+  often(knobs.topicFailures, 1_500, 8_000, () => {
+    const topic = oneTopic();
+    trace.note('topic breaks', () => topic);
+    troubles.brokenTopics.add(topic);
+    schedule.after(random.between(300, 4_000), () => troubles.brokenTopics.delete(topic));
+  });
+  often(knobs.throttling, 1_000, 6_000, () => {
+    troubles.throttled = true;
+    schedule.after(random.between(100, 1_500), () => {
+      troubles.throttled = false;
+    });
+  });
+  let garbage = 0;
+  often(knobs.garbage, 2_000, 9_000, () => {
+    garbage += 1;
+    const message = { messageId: `garbage-${garbage}`, messageGroup: `g${garbage}`, properties: {} };
+    broker
+      .topic(oneTopic())
+      .append({ ...message, body: new TextEncoder().encode(random.pick(['{', '{}', '', '[1]'])) });
+  });
+}
+
+function disturbDatabase(cluster: Cluster, random: SeededRandom): void {
+  const { knobs, database, trace, groups } = cluster;
+  const { oplog } = database.outbox;
+  const often = (isOn: boolean, fromMs: number, toMs: number, run: () => void): void => {
+    repeat(cluster, random, { isOn, fromMs, toMs }, run);
+  };
+  often(knobs.prunedHistory, 300, 3_000, () => {
+    trace.note('history is pruned');
+    oplog.prune(random.integer(8));
+  });
+  often(knobs.brokenStreams, 500, 5_000, () => {
+    trace.note('streams break');
+    oplog.breakStreams();
+  });
+  often(knobs.disturbances, 1_000, 8_000, () => {
+    trace.note('a collection is dropped under the stream');
+    oplog.append({ kind: 'drop' });
+  });
+  often(knobs.inboxExpiry, 500, 3_000, () => {
+    for (const group of groups) group.memory.expireInbox(500);
+  });
+  const { retention } = knobs;
+  if (retention !== 'none')
+    often(true, 1_500, 2_500, () => {
+      retire(cluster, random, retention);
+    });
+}
+
+/** Takes published rows away that every group has passed. */
+function retire(cluster: Cluster, random: SeededRandom, how: 'archive' | 'delete'): void {
+  const { database, groups, schedule, trace } = cluster;
+  for (const row of database.outbox.rows()) {
+    if (row.publishedAtMs === null || schedule.nowMs - row.publishedAtMs < 1_500) continue;
+    const readers = groups.filter((group) => group.topics.includes(row.topic));
+    const passed = readers.every(
+      ({ memory }) => memory.positionOf(row.aggregate).position.version >= row.aggregateVersion,
+    );
+    if (!passed) continue;
+    schedule.after(random.between(0, 800), () => {
+      trace.note(`retention: ${how}`, () => row.eventId);
+      database.outbox.retire(eventId(row.eventId), how);
+    });
+  }
+}
+
+function repeat(
+  { schedule, faults }: Cluster,
+  random: SeededRandom,
+  { isOn, fromMs, toMs }: { isOn: boolean; fromMs: number; toMs: number },
+  run: () => void,
+): void {
+  if (!isOn) return;
+  const next = (): void => {
+    schedule.after(random.between(fromMs, toMs), () => {
+      if (!faults.active) return;
+      run();
+      next();
+    });
+  };
+  next();
+}

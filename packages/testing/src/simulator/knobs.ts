@@ -1,0 +1,133 @@
+import type { SeededRandom } from './random.js';
+
+/** What may go wrong in a history, and how it is laid out. All of it is drawn from the seed. */
+export interface Knobs {
+  /** Probability that a call to the database, or to the broker, is lost, loses its answer, or executes late. */
+  readonly databaseFaults: number;
+  readonly brokerFaults: number;
+  /** Probability that a process dies at a call: before it is sent, while it is on its way, or before its answer is read. */
+  readonly crashAtCalls: number;
+  readonly relayCrashes: boolean;
+  readonly relayPauses: boolean;
+  readonly relayRestarts: boolean;
+  readonly workerCrashes: boolean;
+  readonly workerPauses: boolean;
+  readonly workerRestarts: boolean;
+  readonly brokerOutages: boolean;
+  /** Restarts with offsets that go back. */
+  readonly brokerRestarts: boolean;
+  readonly queueChanges: boolean;
+  readonly prunedHistory: boolean;
+  /** An overtaken stream skips without a word. */
+  readonly silentSkips: boolean;
+  readonly brokenStreams: boolean;
+  readonly disturbances: boolean;
+  readonly permanentFailures: boolean;
+  readonly topicFailures: boolean;
+  readonly throttling: boolean;
+  readonly poison: boolean;
+  /** Handlers that kill their process, and handlers that never end. */
+  readonly crashPoison: boolean;
+  readonly hangPoison: boolean;
+  readonly relayOperators: boolean;
+  readonly groupOperators: boolean;
+  /** Operators resolve every dead row and dead letter in the end. */
+  readonly resolveAll: boolean;
+  readonly inboxExpiry: boolean;
+  readonly retention: 'none' | 'archive' | 'delete';
+  /** One group starts above version 0 for some aggregates. */
+  readonly startVersions: boolean;
+  /** Handlers of one group write events of their own. */
+  readonly emits: boolean;
+  /** Handlers of all aggregates write one document. */
+  readonly sharedDocument: boolean;
+  readonly garbage: boolean;
+  readonly twoShards: boolean;
+  /** Aggregates share a message group. */
+  readonly sharedMessageGroup: boolean;
+  readonly aggregates: number;
+  readonly events: number;
+}
+
+/** Histories range from nearly calm to everything at once: each kind of trouble is easier to understand without the others. */
+export function drawKnobs(random: SeededRandom): Knobs {
+  const density = random.pick([0.12, 0.3, 0.55]);
+  const on = (): boolean => random.chance(density);
+  const rate = (...rates: [number, ...number[]]): number => (on() ? random.pick(rates) : 0);
+  return {
+    databaseFaults: rate(0.01, 0.03, 0.08),
+    brokerFaults: rate(0.01, 0.04, 0.1),
+    crashAtCalls: rate(0.002, 0.006),
+    relayCrashes: on(),
+    relayPauses: on(),
+    relayRestarts: on(),
+    workerCrashes: on(),
+    workerPauses: on(),
+    workerRestarts: on(),
+    brokerOutages: on(),
+    brokerRestarts: on(),
+    queueChanges: on() && random.chance(0.5),
+    prunedHistory: on(),
+    silentSkips: random.chance(0.5),
+    brokenStreams: on(),
+    disturbances: on(),
+    permanentFailures: on(),
+    topicFailures: on() && random.chance(0.6),
+    throttling: on(),
+    poison: on(),
+    crashPoison: on(),
+    hangPoison: on() && random.chance(0.6),
+    relayOperators: on(),
+    groupOperators: on(),
+    resolveAll: random.chance(0.6),
+    inboxExpiry: on(),
+    retention: on() ? random.pick(['archive', 'delete']) : 'none',
+    startVersions: on(),
+    emits: on(),
+    sharedDocument: on() && random.chance(0.5),
+    garbage: on() && random.chance(0.5),
+    twoShards: random.chance(0.3),
+    sharedMessageGroup: random.chance(0.2),
+    aggregates: random.pick([1, 2, 3, 5]),
+    events: random.pick([4, 8, 20, 40]),
+  };
+}
+
+/** The calm: nothing goes wrong. Tests switch on what they look at. */
+export const NO_FAULTS: Knobs = {
+  databaseFaults: 0,
+  brokerFaults: 0,
+  crashAtCalls: 0,
+  relayCrashes: false,
+  relayPauses: false,
+  relayRestarts: false,
+  workerCrashes: false,
+  workerPauses: false,
+  workerRestarts: false,
+  brokerOutages: false,
+  brokerRestarts: false,
+  queueChanges: false,
+  prunedHistory: false,
+  silentSkips: false,
+  brokenStreams: false,
+  disturbances: false,
+  permanentFailures: false,
+  topicFailures: false,
+  throttling: false,
+  poison: false,
+  crashPoison: false,
+  hangPoison: false,
+  relayOperators: false,
+  groupOperators: false,
+  resolveAll: true,
+  inboxExpiry: false,
+  retention: 'none',
+  startVersions: false,
+  emits: false,
+  sharedDocument: false,
+  garbage: false,
+  twoShards: false,
+  sharedMessageGroup: false,
+  aggregates: 3,
+  events: 20,
+};
