@@ -60,7 +60,7 @@ export async function runService<Table extends CommonSettings & SettingTable>(
     ...(host.log === undefined ? {} : { destination: host.log }),
   });
   logger.info(
-    { settings: describeConfig(definition.config, host.env), node: process.version, pid: process.pid },
+    { settings: describeConfig(definition.config, host.env), node: process.version },
     'starting',
   );
   host.exit(

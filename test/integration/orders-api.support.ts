@@ -1,0 +1,93 @@
+import { ordersCatalogue, type Catalogue, type OutboxDocument } from '@nightporter/contracts';
+import { connectMongo, ensureOutboxCollections } from '@nightporter/mongo';
+import {
+  buildApp,
+  createMongoOrders,
+  ensureOrdersCollections,
+  ORDERS_SOURCE,
+  type IdempotencyDocument,
+  type OrderDocument,
+} from '@nightporter/orders-api';
+import { createOutbox } from '@nightporter/outbox';
+import { createLogger } from '@nightporter/runtime';
+import type { Collection, MongoClient } from 'mongodb';
+import { sharedStack, uniqueName } from '../support/stack.js';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+/** An orders API of its own on a database of its own, behind a real socket. */
+export interface OrdersApi {
+  readonly orders: Collection<OrderDocument>;
+  readonly outbox: Collection<OutboxDocument>;
+  readonly idempotencyKeys: Collection<IdempotencyDocument>;
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Sends the body as it is. */
+  postRaw(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<Answer>;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  /** How many documents there are in all collections of the database. */
+  documents(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function startOrdersApi(options: { catalogue?: Catalogue } = {}): Promise<OrdersApi> {
+  const client: MongoClient = await connectMongo({ uri: sharedStack().mongodbUri, poolMax: 50 });
+  const database = uniqueName('orders');
+  await ensureOutboxCollections(client, database);
+  await ensureOrdersCollections(client, database);
+  const db = client.db(database);
+  const app = await buildApp({
+    orders: createMongoOrders({
+      client,
+      database,
+      outbox: createOutbox({
+        client,
+        database,
+        source: ORDERS_SOURCE,
+        catalogue: options.catalogue ?? ordersCatalogue,
+      }),
+      idempotencyRetentionMs: 3_600_000,
+    }),
+    logger: createLogger({ name: 'orders-api', level: 'silent' }),
+    checks: {},
+    bodyBytesMax: 262_144,
+  });
+  const base = await app.listen({ host: '127.0.0.1', port: 0 });
+  const send = async (path: string, init: RequestInit): Promise<Answer> => {
+    const response = await fetch(`${base}${path}`, { ...init, signal: AbortSignal.timeout(30_000) });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
+  };
+  const json = { 'content-type': 'application/json' };
+  return {
+    orders: db.collection('orders'),
+    outbox: db.collection('outbox'),
+    idempotencyKeys: db.collection('idempotency_keys'),
+    post: (path, body, headers) =>
+      send(path, { method: 'POST', body: JSON.stringify(body), headers: { ...json, ...headers } }),
+    postRaw: (path, body, headers) => send(path, { method: 'POST', body, headers: { ...json, ...headers } }),
+    get: (path, headers = {}) => send(path, { headers }),
+    documents: async () => {
+      const collections = await db.collections();
+      const counts = await Promise.all(collections.map((collection) => collection.countDocuments()));
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+    close: async () => {
+      await app.close();
+      await db.dropDatabase();
+      await client.close();
+    },
+  };
+}
+
+export const sampleOrder = {
+  customerId: 'customer-1',
+  currency: 'EUR',
+  lines: [
+    { productId: 'apple', quantity: 3, unitPriceMinor: 25 },
+    { productId: 'pear', quantity: 1, unitPriceMinor: 50 },
+  ],
+};
