@@ -1,11 +1,10 @@
 import type { ServiceError } from '@grpc/grpc-js';
 import definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb.js';
-import service, { type TelemetryCommand } from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_pb.js';
+import service from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_pb.js';
 import type { GroupAnswer, TopicAnswer } from '../preflight-verdict.js';
 import { limitsOf, type ConnectionOptions } from '../options.js';
 import { HardenedConsumer, HardenedProducer } from './hardened-clients.js';
 import { stopWithin } from './lifecycle.js';
-import { within } from './time-limit.js';
 
 const TOPIC_NOT_FOUND = new Set<number>([definition.Code.NOT_FOUND, definition.Code.TOPIC_NOT_FOUND]);
 /** gRPC's INVALID_ARGUMENT: how a proxy refuses the settings of a consumer whose group does not exist. */
@@ -42,7 +41,7 @@ export async function askForGroup(options: ConnectionOptions, group: string, top
   const { requestTimeoutMs, closeTimeoutMs } = limitsOf(options);
   const client = new HardenedConsumer(options, { group, topic, waitMs: requestTimeoutMs });
   try {
-    const answer = await within(firstCommand(client), requestTimeoutMs);
+    const answer = await client.transport.ask(client.getEndpoints(), client.settingsCommand(), requestTimeoutMs);
     const subscription = answer.getSettings()?.getSubscription();
     const backoff = answer.getSettings()?.getBackoffPolicy();
     // Older proxies return the settings as they came when there is no such group.
@@ -55,18 +54,6 @@ export async function askForGroup(options: ConnectionOptions, group: string, top
   } finally {
     await stopWithin(client, closeTimeoutMs);
   }
-}
-
-function firstCommand(client: HardenedConsumer): Promise<TelemetryCommand> {
-  return new Promise((resolve, reject) => {
-    const stream = client.transport.telemetry(client.getEndpoints(), client.getRequestMetadata());
-    stream.on('data', resolve);
-    stream.on('error', reject);
-    stream.on('end', () => {
-      reject(new Error('The proxy ended the telemetry stream without an answer.'));
-    });
-    stream.write(client.settingsCommand());
-  });
 }
 
 function isRefusalOfGroup(error: unknown): boolean {

@@ -4,46 +4,72 @@ import type { TelemetryCommand } from 'rocketmq-client-nodejs/proto/apache/rocke
 
 export type RawTelemetryStream = ClientDuplexStream<TelemetryCommand, TelemetryCommand>;
 
-/**
- * Stands between the client's telemetry session and the gRPC stream. The session removes its listeners before the stream has
- * ended, and gRPC then throws the stream's last error (usually CANCELLED) at the process; it also runs the client's handlers inside
- * the stream's callback, where an exception would be uncaught as well. Here an error without listener ends here, and an exception
- * of a handler is told to `onFault`.
- *
- * Without a stream it is inert: what a client gets that renews its session after the transport was closed.
- */
-export class GuardedTelemetryStream extends EventEmitter {
-  readonly #stream: RawTelemetryStream | null;
+export interface TelemetryStreamOptions {
+  /** Opens a gRPC stream, or returns null once the transport is closed. */
+  readonly open: () => RawTelemetryStream | null;
+  readonly renewAfterMs: number;
+  /** Told of an exception of the client's handlers. */
+  readonly onFault: (error: unknown) => void;
+}
 
-  constructor(stream: RawTelemetryStream | null, onFault: (error: unknown) => void) {
+/**
+ * The telemetry stream that a client's session sees: one that never fails. A lost gRPC stream is opened anew after a pause, with the last
+ * settings, until `end`.
+ *
+ * Left to itself, the session renews its stream in a timer that outlives its shutdown; it removes its listeners before the stream
+ * has ended, and gRPC then throws the stream's last error (usually CANCELLED) at the process; and it runs its handlers inside the stream's
+ * callback, where an exception would be uncaught, too.
+ */
+export class TelemetryStream extends EventEmitter {
+  readonly #options: TelemetryStreamOptions;
+  #raw: RawTelemetryStream | null = null;
+  #settings: TelemetryCommand | null = null;
+  #renewal: NodeJS.Timeout | null = null;
+  #ended = false;
+
+  constructor(options: TelemetryStreamOptions) {
     super();
-    this.#stream = stream;
-    if (stream === null) return;
-    const pass = (event: 'data' | 'error' | 'end', ...values: unknown[]): void => {
-      if (this.listenerCount(event) === 0) return;
-      try {
-        this.emit(event, ...values);
-      } catch (error) {
-        onFault(error);
-      }
-    };
-    stream.on('data', (command: TelemetryCommand) => {
-      pass('data', command);
-    });
-    stream.on('error', (error: Error) => {
-      pass('error', error);
-    });
-    stream.on('end', () => {
-      pass('end');
-    });
+    this.#options = options;
+    this.#attach();
   }
 
   write(command: TelemetryCommand): boolean {
-    return this.#stream?.write(command) ?? false;
+    if (command.hasSettings()) this.#settings = command;
+    return this.#raw?.write(command) ?? false;
   }
 
   end(): this {
-    this.#stream?.end();
+    this.#ended = true;
+    if (this.#renewal !== null) clearTimeout(this.#renewal);
+    this.#raw?.end();
     return this;
+  }
+
+  #attach(): void {
+    const raw = this.#options.open();
+    this.#raw = raw;
+    if (raw === null) return;
+    raw.on('data', (command: TelemetryCommand) => {
+      if (this.#ended) return;
+      try {
+        this.emit('data', command);
+      } catch (error) {
+        this.#options.onFault(error);
+      }
+    });
+    const lost = (): void => {
+      if (this.#raw === raw) this.#renewLater();
+    };
+    raw.on('error', lost);
+    raw.on('end', lost);
+  }
+
+  #renewLater(): void {
+    this.#raw = null;
+    if (this.#ended) return;
+    this.#renewal = setTimeout(() => {
+      this.#attach();
+      if (this.#settings !== null) this.#raw?.write(this.#settings);
+    }, this.#options.renewAfterMs);
   }
 }

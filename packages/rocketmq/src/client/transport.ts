@@ -1,16 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  credentials,
-  status,
-  type CallOptions,
-  type ClientUnaryCall,
-  type Metadata,
-  type ServiceError,
-} from '@grpc/grpc-js';
+import { status, type CallOptions, type ClientUnaryCall, type Metadata, type ServiceError } from '@grpc/grpc-js';
 import type { Endpoints, RpcClientManager } from 'rocketmq-client-nodejs';
-import grpcService, {
-  type MessagingServiceClient,
-} from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_grpc_pb.js';
+import type { MessagingServiceClient } from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_grpc_pb.js';
 import pb, {
   type AckMessageRequest,
   type AckMessageResponse,
@@ -27,12 +18,13 @@ import pb, {
   type SendMessageRequest,
   type SendMessageResponse,
 } from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_pb.js';
-import { grpcTarget } from './grpc-target.js';
+import { openChannel, type Tls } from './channel.js';
 import { makeReadable } from './received-message.js';
-import { GuardedTelemetryStream, type RawTelemetryStream } from './telemetry-stream.js';
+import { TelemetryStream, type RawTelemetryStream } from './telemetry-stream.js';
+import { within } from './time-limit.js';
 
 export interface TransportOptions {
-  readonly tls: boolean | { readonly rootCertificates: Uint8Array };
+  readonly tls: Tls;
   /** Headers of a request: who asks, signed. */
   readonly metadata: () => Metadata;
   readonly log: (level: 'debug' | 'warn', message: string) => void;
@@ -56,6 +48,8 @@ type UsedByClient = Pick<
 const POLL_SLACK_MS = 7_000;
 /** Saying goodbye is a courtesy; a proxy that does not answer must not hold an exit. */
 const GOODBYE_MS = 500;
+/** As the client does. */
+const RENEW_AFTER_MS = 1_000;
 /** Codes with which a proxy refuses the settings of a client for good, a missing group among them. */
 const REFUSALS = new Set<number>([
   status.INVALID_ARGUMENT,
@@ -63,21 +57,6 @@ const REFUSALS = new Set<number>([
   status.UNAUTHENTICATED,
   status.UNIMPLEMENTED,
 ]);
-
-const CHANNEL_OPTIONS = {
-  // Reconnect soon after a long outage: gRPC would wait for up to two minutes.
-  'grpc.initial_reconnect_backoff_ms': 500,
-  'grpc.max_reconnect_backoff_ms': 5_000,
-  // Notice a connection that is dead but open. Heartbeats (10 s) lie between two pings, so no server counts them as abuse.
-  'grpc.keepalive_time_ms': 15_000,
-  'grpc.keepalive_timeout_ms': 5_000,
-  // Retries are the engines' decision; a service configuration from the DNS must not add its own.
-  'grpc.enable_retries': 0,
-  'grpc.service_config_disable_resolution': 1,
-  // A message of the broker's maximum, 4 MiB, and its properties must be receivable.
-  'grpc.max_receive_message_length': 64 * 1024 * 1024,
-  'grpc.max_send_message_length': 64 * 1024 * 1024,
-};
 
 export class TransportClosedError extends Error {
   constructor() {
@@ -95,6 +74,7 @@ export class Transport implements UsedByClient {
   readonly #options: TransportOptions;
   readonly #channels = new Map<string, MessagingServiceClient>();
   readonly #calls = new Set<{ cancel(): void }>();
+  readonly #streams = new Set<TelemetryStream>();
   readonly #ended: Promise<never>;
   #end: (reason: Error) => void = () => undefined;
   #closed = false;
@@ -199,44 +179,67 @@ export class Transport implements UsedByClient {
     }
   }
 
-  telemetry(endpoints: Endpoints, metadata: Metadata): RawTelemetryStream {
-    const stream = this.#closed ? null : this.#channel(endpoints).telemetry(metadata);
-    if (stream !== null) {
-      this.#calls.add(stream);
-      stream.on('error', (error: ServiceError) => {
-        this.#calls.delete(stream);
-        if (REFUSALS.has(error.code)) this.#end(error);
-      });
-      stream.on('end', () => this.#calls.delete(stream));
-    }
-    const guarded = new GuardedTelemetryStream(stream, (error) => {
-      this.#options.log('warn', `the client could not handle a command of ${endpoints.facade}: ${String(error)}`);
+  /** It signs each renewal with fresh headers, where the client's own are as old as its session. */
+  telemetry(endpoints: Endpoints): RawTelemetryStream {
+    const stream = new TelemetryStream({
+      open: () => (this.#closed ? null : this.#openTelemetry(endpoints)),
+      renewAfterMs: RENEW_AFTER_MS,
+      onFault: (error) => {
+        this.#options.log('warn', `the client could not handle a command of ${endpoints.facade}: ${String(error)}`);
+      },
     });
+    this.#streams.add(stream);
     // The client uses on, once, write, end and removeAllListeners of it, and nothing else.
-    return guarded as unknown as RawTelemetryStream;
+    return stream as unknown as RawTelemetryStream;
+  }
+
+  /** The proxy's first answer to one command. Rejects when there is none within the time. */
+  async ask(endpoints: Endpoints, command: pb.TelemetryCommand, durationMs: number): Promise<pb.TelemetryCommand> {
+    const stream = this.#openTelemetry(endpoints);
+    try {
+      const answer = new Promise<pb.TelemetryCommand>((resolve, reject) => {
+        stream.on('data', resolve);
+        stream.on('error', reject);
+        stream.on('end', () => {
+          reject(new Error('The proxy ended the telemetry stream without an answer.'));
+        });
+      });
+      stream.write(command);
+      return await within(answer, durationMs);
+    } finally {
+      stream.end();
+    }
   }
 
   /** Cancels what is in flight and closes every channel. */
   close(): void {
     this.#closed = true;
     this.#end(new TransportClosedError());
+    for (const stream of this.#streams) stream.end();
+    this.#streams.clear();
     for (const call of this.#calls) call.cancel();
     this.#calls.clear();
     for (const channel of this.#channels.values()) channel.close();
     this.#channels.clear();
   }
 
+  #openTelemetry(endpoints: Endpoints): RawTelemetryStream {
+    const stream = this.#channel(endpoints).telemetry(this.#options.metadata());
+    this.#calls.add(stream);
+    stream.on('error', (error: ServiceError) => {
+      this.#calls.delete(stream);
+      this.#options.log('debug', `lost the telemetry stream to ${endpoints.facade}: ${error.message}`);
+      if (REFUSALS.has(error.code)) this.#end(error);
+    });
+    stream.on('end', () => this.#calls.delete(stream));
+    return stream;
+  }
+
   #channel(endpoints: Endpoints): MessagingServiceClient {
     if (this.#closed) throw new TransportClosedError();
     const known = this.#channels.get(endpoints.facade);
     if (known !== undefined) return known;
-    const { tls } = this.#options;
-    const rootCertificates = typeof tls === 'object' ? Buffer.from(tls.rootCertificates) : null;
-    const channel = new grpcService.MessagingServiceClient(
-      grpcTarget(endpoints.addressesList),
-      tls === false ? credentials.createInsecure() : credentials.createSsl(rootCertificates),
-      CHANNEL_OPTIONS,
-    );
+    const channel = openChannel(endpoints.addressesList, this.#options.tls);
     this.#channels.set(endpoints.facade, channel);
     return channel;
   }
