@@ -1,7 +1,7 @@
 import { byVerdict } from './decision.js';
 import type { Engine } from './engine.js';
 import type { Work } from './incoming.js';
-import { settleOne } from './settle-one.js';
+import { parkFailed, settleOne } from './settle-one.js';
 import { settle } from './settle.js';
 
 /**
@@ -27,7 +27,14 @@ export async function settleBatch<Session>(engine: Engine<Session>, works: reado
         segments.unshift(segment.slice(result.count));
         break;
       case 'failed':
-        segments.unshift(...splitAt(segment, result.at));
+        if (result.at === 0 && only.kind === 'event') {
+          // No other handler ran before it in its transaction: the failure is its own.
+          if ((await parkFailed(engine, only, result.error)) === 'abandoned') return durable;
+          durable += 1;
+          segments.unshift(segment.slice(1));
+        } else {
+          segments.unshift(...splitAt(segment, result.at));
+        }
         break;
       case 'hard':
         segments.unshift(...splitAt(segment, null));

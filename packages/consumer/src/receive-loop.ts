@@ -21,8 +21,7 @@ export async function receiveLoop<Session>(engine: Engine<Session>, subscriber: 
     } catch (error) {
       failures += 1;
       engine.tell({ kind: 'broker-unavailable', operation: 'receive', error });
-      const limits = { firstMs: options.pauseFirstMs, maxMs: options.pauseMaxMs };
-      await sleep(ports.clock, backoffMs(limits, failures, ports.random), stopping);
+      await pauseAfter(engine, failures, stopping);
       continue;
     }
     if (deliveries.length > 0) await takeBatch(engine, subscriber, deliveries);
@@ -53,19 +52,36 @@ async function takeBatch<Session>(
   await acknowledge(engine, subscriber, hold.deliveries().slice(0, durable));
 }
 
-/** Only after the commit. If it fails, the messages come again and are found to be duplicates. */
+/**
+ * Only after the commit. What is not acknowledged locks its whole queue until its invisibility ends, so a request that fails
+ * is repeated until then; if none succeeds, the messages come again and are found to be duplicates.
+ */
 async function acknowledge<Session>(
   engine: Engine<Session>,
   subscriber: Subscriber,
   deliveries: readonly Delivery[],
 ): Promise<void> {
   if (deliveries.length === 0) return;
-  try {
-    await subscriber.acknowledge(deliveries);
-    engine.tell({ kind: 'acknowledged', count: deliveries.length });
-  } catch (error) {
-    engine.tell({ kind: 'broker-unavailable', operation: 'acknowledge', error });
+  const { options, ports, rollBack } = engine;
+  const visibleAt = ports.clock.now() + options.invisibleMs;
+  for (let failures = 1; ; failures += 1) {
+    try {
+      await subscriber.acknowledge(deliveries);
+      engine.tell({ kind: 'acknowledged', count: deliveries.length });
+      return;
+    } catch (error) {
+      engine.tell({ kind: 'broker-unavailable', operation: 'acknowledge', error });
+    }
+    await pauseAfter(engine, failures, rollBack);
+    if (rollBack.rungForGood || ports.clock.now() >= visibleAt) return;
   }
+}
+
+/** Waits after a broker failure, longer with each in a row, or until `ending` rings. */
+async function pauseAfter<Session>(engine: Engine<Session>, failures: number, ending: Wakeup): Promise<void> {
+  const { options, ports } = engine;
+  const limits = { firstMs: options.pauseFirstMs, maxMs: options.pauseMaxMs };
+  await sleep(ports.clock, backoffMs(limits, failures, ports.random), ending);
 }
 
 /** Renews the invisibility of a batch at half of its time, until it is released. Only its latest receipts count. */

@@ -1,0 +1,124 @@
+import {
+  createConsumer,
+  type Consumer,
+  type ConsumerEvent,
+  type ConsumerOptions,
+  type ConsumerPorts,
+  type Handlers,
+} from '@nightporter/consumer';
+import { MESSAGE_PROPERTIES, digestOf, encodeEnvelope, type EventEnvelope } from '@nightporter/contracts';
+import { aggregateKey, aggregateVersion, eventId, groupId, type AggregateKey } from '@nightporter/protocol';
+import type { InboxDocument, MemorySession, MemoryWorld, ParkedDocument } from './memory/index.js';
+
+/** What a sent event may differ in. */
+export interface SentEvent {
+  readonly aggregateId: string;
+  readonly version: number;
+  readonly id?: string;
+  readonly eventType?: string;
+  readonly eventVersion?: number;
+  readonly form?: 'original' | 'tombstone';
+  readonly digest?: string;
+}
+
+export const TOPIC = 'order-events';
+
+export function envelopeFor(sent: SentEvent): EventEnvelope {
+  const { aggregateId, eventType = 'OrderPaid', eventVersion = 1, form = 'original', version } = sent;
+  return {
+    eventId: eventId(sent.id ?? `${aggregateId}-${version}`),
+    source: 'orders',
+    eventType,
+    eventVersion,
+    aggregateType: 'order',
+    aggregateId,
+    aggregateVersion: aggregateVersion(version),
+    occurredAt: '2026-01-02T03:04:05.678Z',
+    data: form === 'tombstone' ? null : { version },
+  };
+}
+
+export function keyFor(aggregateId: string): AggregateKey {
+  return aggregateKey({ source: 'orders', aggregateType: 'order', aggregateId });
+}
+
+let messages = 0;
+
+/** Puts an event on the topic, as the relay would. */
+export function send(world: MemoryWorld, ...events: readonly SentEvent[]): void {
+  for (const sent of events) {
+    const envelope = envelopeFor(sent);
+    messages += 1;
+    world.broker.topic(TOPIC).append({
+      messageId: `m${messages}`,
+      messageGroup: sent.aggregateId,
+      body: encodeEnvelope(envelope),
+      properties: {
+        [MESSAGE_PROPERTIES.form]: sent.form ?? 'original',
+        [MESSAGE_PROPERTIES.digest]: sent.digest ?? digestOf(envelope),
+      },
+    });
+  }
+}
+
+export interface Member {
+  readonly consumer: Consumer;
+  readonly told: ConsumerEvent[];
+  readonly running: Promise<void>;
+  readonly inbox: () => readonly InboxDocument[];
+  readonly parked: () => readonly ParkedDocument[];
+  readonly effects: () => readonly string[];
+}
+
+export interface MemberSetup {
+  readonly handlers?: Handlers<MemorySession>;
+  readonly options?: Partial<ConsumerOptions>;
+  readonly group?: string;
+  /** Puts faults between the engine and its ports. */
+  readonly ports?: (ports: ConsumerPorts<MemorySession>) => Partial<ConsumerPorts<MemorySession>>;
+}
+
+/** The default handler leaves the event's id as its effect. */
+export const leaveEffect: Handlers<MemorySession> = {
+  OrderPaid: ({ event, session }) => session.effect(event.eventId),
+};
+
+/** Starts a member of a group; `group` is shared by the members of one world. */
+export function startMember(world: MemoryWorld, setup: MemberSetup = {}): Member {
+  const group = setup.group ?? 'billing';
+  const told: ConsumerEvent[] = [];
+  const plain: ConsumerPorts<MemorySession> = {
+    subscribers: [world.subscriber({ group, topic: TOPIC })],
+    ...world.groupStores(group),
+    emitter: world.emitter,
+    clock: world.clock,
+    random: () => 0.5,
+    observe: (event) => told.push(event),
+  };
+  const consumer = createConsumer(
+    { ...plain, ...setup.ports?.(plain) },
+    { group: groupId(group), handlers: setup.handlers ?? leaveEffect, receiveLoops: 1, ...setup.options },
+  );
+  const documents = world.group(group);
+  return {
+    consumer,
+    told,
+    running: consumer.run(),
+    inbox: () => documents.inbox(),
+    parked: () => documents.parked(),
+    effects: () => documents.effects,
+  };
+}
+
+/** Lets the member do what it can without time passing. */
+export async function settled(world: MemoryWorld): Promise<void> {
+  await world.clock.advance(0);
+}
+
+/** Ends a member in the world's time. */
+export async function stopMember(world: MemoryWorld, member: Member): Promise<void> {
+  const stopped = member.consumer.stop();
+  await world.clock.advance(11_000);
+  await stopped;
+  await member.running;
+}
