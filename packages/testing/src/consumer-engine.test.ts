@@ -447,7 +447,7 @@ describe('when the database or the broker fails', () => {
   });
 
   /** The subscriber's acknowledgements fail while `isDown` says so. */
-  const withoutAcknowledgement = (isDown: () => boolean): MemberSetup['ports'] => {
+  const withoutAcknowledgement = (isDown: () => boolean): NonNullable<MemberSetup['ports']> => {
     return ({ subscribers: [subscriber] }) => ({
       subscribers: [
         {
