@@ -15,7 +15,10 @@ export interface Delivery {
   /** The body as it came; decoding is the engine's. */
   readonly body: Uint8Array;
   readonly properties: Readonly<Record<string, string>>;
-  /** 1 at the first delivery. */
+  /**
+   * 1 at the first delivery. A lower bound: a broker that counts by queue (RocketMQ's proxy in local mode) says 1 again when new messages
+   * come along with a redelivered one.
+   */
   readonly deliveryAttempt: number;
   /** Names the delivery to its subscriber; replaced by `extend`. */
   readonly receipt: unknown;
