@@ -1,5 +1,5 @@
 import { createGroupStores, ensureConsumerCollections } from '@nightporter/mongo';
-import { groupStoreConformance, parkedQueueConformance, uniqueId, type GroupFixture } from '@nightporter/testing/conformance';
+import { groupStoreConformance, parkedQueueConformance, type GroupFixture } from '@nightporter/testing/conformance';
 import type { ClientSession } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedDatabase } from './mongo-database.js';
@@ -16,7 +16,7 @@ parkedQueueConformance('MongoDB', groupFixture);
 
 async function groupFixture(): Promise<GroupFixture<ClientSession>> {
   const client = database.client();
-  const name = uniqueId('consumer');
+  const name = database.database('consumer');
   await ensureConsumerCollections(client, name);
   const business = client.db(name).collection<BusinessDocument>('business');
   const { store, parked } = createGroupStores({ client, database: name, group: 'group' });

@@ -1,4 +1,10 @@
-import { OUTBOX_COLLECTIONS, createRelayStores, ensureOutboxCollections, ensureRelayCollections, type RelayStores } from '@nightporter/mongo';
+import {
+  OUTBOX_COLLECTIONS,
+  createRelayStores,
+  ensureOutboxCollections,
+  ensureRelayCollections,
+  type RelayStores,
+} from '@nightporter/mongo';
 import { namespace, resumeToken, type EventId, type Namespace } from '@nightporter/protocol';
 import {
   captureConformance,
@@ -7,7 +13,6 @@ import {
   outboxMarkerConformance,
   outboxReaderConformance,
   repairLogConformance,
-  uniqueId,
   type MarkerFixture,
   type OutboxFixture,
 } from '@nightporter/testing/conformance';
@@ -36,7 +41,7 @@ checkpointStoreConformance('MongoDB', async () => ({
 }));
 
 repairLogConformance('MongoDB', async () => {
-  const name = uniqueId('relay');
+  const name = database.database('relay');
   const { repairs } = await relayStores(name);
   const recorded = () => database.client().db(name).collection<RepairRecord>('relay_repairs').find().sort({ _id: 1 });
   return { repairs, recorded: () => recorded().toArray() };
@@ -58,17 +63,19 @@ captureConformance('MongoDB', async () => {
 outboxReaderConformance('MongoDB', outboxFixture);
 outboxMarkerConformance('MongoDB', outboxFixture);
 
-async function relayStores(name = uniqueId('relay')): Promise<RelayStores> {
+async function relayStores(name = database.database('relay')): Promise<RelayStores> {
   await ensureRelayCollections(database.client(), name);
   return createRelayStores({ client: database.client(), database: name, namespaces: [] });
 }
 
 async function outboxes(): Promise<Outboxes> {
   const client = database.client();
-  const [first, second] = [uniqueId('a'), uniqueId('b')].map((name) => namespace(`${name}.${OUTBOX_COLLECTIONS.outbox}`));
+  const [first, second] = ['a', 'b'].map((prefix) =>
+    namespace(`${database.database(prefix)}.${OUTBOX_COLLECTIONS.outbox}`),
+  );
   const namespaces = [first!, second!];
   for (const outbox of namespaces) await ensureOutboxCollections(client, databaseOf(outbox));
-  const stores = createRelayStores({ client, database: uniqueId('relay'), namespaces });
+  const stores = createRelayStores({ client, database: database.database('relay'), namespaces });
   const namespaceOf = async (eventId: EventId): Promise<Namespace> =>
     (await outboxOf(client, first!).countDocuments({ _id: eventId })) === 1 ? first! : second!;
   return {

@@ -1,4 +1,10 @@
-import { defaultEventKey, digestOf, envelopeOf, type OutboxDocument, type OutboxHeadDocument } from '@nightporter/contracts';
+import {
+  defaultEventKey,
+  digestOf,
+  envelopeOf,
+  type OutboxDocument,
+  type OutboxHeadDocument,
+} from '@nightporter/contracts';
 import { OUTBOX_COLLECTIONS } from '@nightporter/mongo';
 import { aggregateKey, aggregateVersion, eventId, slotOf, type EventId, type Namespace } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';

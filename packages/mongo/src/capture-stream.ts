@@ -61,8 +61,9 @@ export class MongoCaptureStream implements CaptureStream {
   async open(): Promise<void> {
     const changes = this.#watch();
     this.#changes = changes;
+    // The server's first answer brings a token, or changes.
     const opened = new Promise<null>((resolve) => {
-      changes.once('init', () => {
+      changes.once('resumeTokenChanged', () => {
         resolve(null);
       });
     });

@@ -1,0 +1,287 @@
+import type { MongoServer } from '@nightporter/embedded';
+import { connectMongo, createRelayStores, ensureOutboxCollections } from '@nightporter/mongo';
+import {
+  ALL_SLOTS,
+  namespace,
+  resumeToken,
+  type EventId,
+  type Namespace,
+  type NightporterError,
+} from '@nightporter/protocol';
+import type { Capture, CaptureBatch, CaptureStream } from '@nightporter/relay';
+import { BSON, MongoClient, type Long } from 'mongodb';
+import { afterEach, describe, expect, it } from 'vitest';
+import { sharedDatabase } from '../conformance/mongo-database.js';
+import { commitSamples, databaseOf, outboxOf } from '../conformance/mongo-samples.js';
+import { sharedStack } from '../support/stack.js';
+import { startOwnMongo } from './mongo-own-server.js';
+import { startMongoProxy } from './mongo-proxy.js';
+
+const shared = sharedDatabase();
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const resource of open.splice(0).reverse()) await resource.close();
+});
+
+const READS_MAX = 60;
+
+interface Outbox {
+  readonly client: MongoClient;
+  readonly outbox: Namespace;
+  readonly capture: Capture;
+  readonly warnings: NightporterError[];
+}
+
+describe('a change stream of MongoDB', () => {
+  it('goes on over a restart of the server, by kill and by order, and loses nothing', async () => {
+    const { server, ...rest } = await outboxOnOwnServer();
+    const stream = await openStream(rest.capture);
+    const expected: EventId[] = [];
+    for (const stop of ['kill', 'order'] as const) {
+      expected.push(...(await commit(rest, 3)));
+      if (stop === 'kill') await server.kill();
+      await server.restart();
+      expected.push(...(await commit(rest, 2)));
+    }
+    expect(await readIds(stream, expected.length)).toEqual(expected);
+  });
+
+  it('can be resumed at a saved token after a restart of the server', async () => {
+    const { server, ...rest } = await outboxOnOwnServer();
+    const stream = await openStream(rest.capture);
+    await commit(rest, 2);
+    const { tokens } = await readRows(stream, 2);
+    await stream.close();
+    await server.kill();
+    await server.restart();
+    const later = await commit(rest, 2);
+    const resumed = await rest.capture.open({ after: tokens[1]!, slots: ALL_SLOTS });
+    open.push(resumed);
+    expect(await readIds(resumed, 2)).toEqual(later);
+  });
+
+  it('rejects while the server is away, and goes on behind what it delivered', async () => {
+    const proxy = await startMongoProxy(sharedStack().mongodbUri);
+    const client = await connectMongo({ uri: proxy.uri, serverSelectionMs: 500 });
+    open.push(proxy, client);
+    const outbox = await prepareOutbox();
+    const { capture } = stores(client, outbox);
+    const stream = await openStream(capture);
+    const writer = { client: shared.client(), outbox };
+    const before = await commit(writer, 2);
+    expect(await readIds(stream, 2)).toEqual(before);
+    const between = await commit(writer, 2);
+    proxy.cut();
+    const rejected = await readUntilRejected(stream);
+    expect(rejected.error).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
+    const meanwhile = await commit(writer, 2);
+    await expect(stream.read()).rejects.toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
+    proxy.restore();
+    const rows = await readIds(stream, between.length + meanwhile.length - rejected.ids.length);
+    expect([...rejected.ids, ...rows]).toEqual([...between, ...meanwhile]);
+  });
+
+  it('goes on when its cursor is killed', async () => {
+    const outbox = await prepareOutbox();
+    const client = new MongoClient(sharedStack().mongodbUri, { monitorCommands: true });
+    open.push(client);
+    const cursors: Long[] = [];
+    client.on('commandSucceeded', ({ commandName, reply }) => {
+      const { cursor } = reply as { cursor?: { id: Long } };
+      if (commandName === 'aggregate' && cursor !== undefined) cursors.push(cursor.id);
+    });
+    const stream = await openStream(stores(client, outbox).capture);
+    const writer = { client: shared.client(), outbox };
+    const first = await commit(writer, 1);
+    expect(await readIds(stream, 1)).toEqual(first);
+    await shared
+      .client()
+      .db('admin')
+      .command({ killCursors: '$cmd.aggregate', cursors: cursors.slice(-1) });
+    const second = await commit(writer, 2);
+    expect(await readIds(stream, 2)).toEqual(second);
+    expect(cursors.length).toBeGreaterThan(1);
+  });
+
+  it('says NP_CAPTURE_LOST when the history behind the token is gone', async () => {
+    const { capture, ...rest } = await outboxOnOwnServer({ engine: 'SecantusDB', oplogMaxEntries: 1_000 });
+    const stream = await openStream(capture);
+    await commit(rest, 1);
+    const { tokens } = await readRows(stream, 1);
+    await stream.close();
+    const filler = rest.client.db('filler').collection<{ n: number }>('filler');
+    for (let round = 0; round < 5; round += 1) {
+      await filler.insertMany(Array.from({ length: 1_000 }, (_, n) => ({ n })));
+    }
+    await expect(openAndRead(capture, tokens[0]!)).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
+  });
+
+  it.each([
+    ['not a token', 'no JSON at all'],
+    ['of the wrong shape', '{"token":1}'],
+    ['of no server', '{"_data":"82FFFFFFFF000000012B0229296E04"}'],
+    ['empty', '{"_data":""}'],
+  ])('says NP_CAPTURE_LOST of a token that is %s', async (_name, token) => {
+    const { capture } = stores(shared.client(), await prepareOutbox());
+    await expect(openAndRead(capture, resumeToken(token))).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
+  });
+
+  it('resumes at a token of another collection’s stream, or says NP_CAPTURE_LOST, but never goes on in silence', async () => {
+    const client = shared.client();
+    const outbox = await prepareOutbox();
+    const other = client.db(databaseOf(outbox)).collection<{ n: number }>('other');
+    const foreign = other.watch();
+    open.push(foreign);
+    const next = foreign.next();
+    await other.insertOne({ n: 1 });
+    await next;
+    const token = resumeToken(BSON.EJSON.stringify(foreign.resumeToken, { relaxed: false }));
+    const committed = await commit({ client, outbox }, 2);
+    const outcome = await resumeOrLose(stores(client, outbox).capture, token);
+    expect(outcome === 'lost' || JSON.stringify(outcome) === JSON.stringify(committed)).toBe(true);
+  });
+
+  it('says that a drop and a rename disturbed it, gives the outbox its indexes back, and captures what is written then', async () => {
+    const client = shared.client();
+    const outbox = await prepareOutbox();
+    const { capture, warnings } = stores(client, outbox);
+    const stream = await openStream(capture);
+    for (const disturb of ['drop', 'rename'] as const) {
+      if (disturb === 'drop') await outboxOf(client, outbox).drop();
+      else await outboxOf(client, outbox).rename('elsewhere');
+      // Without heads and indexes: what a producer does that notices nothing.
+      const [committed] = await commit({ client, outbox }, 1);
+      const { rows, disturbed } = await readRows(stream, 1);
+      expect(disturbed).toBe(true);
+      expect(rows).toEqual([committed]);
+      const indexes = await outboxOf(client, outbox).indexes();
+      expect(indexes.map((index) => index.name)).toEqual(
+        expect.arrayContaining(['aggregate_version', 'unsettled_by_slot', 'status_published']),
+      );
+    }
+    expect(warnings).toEqual([]);
+  });
+
+  it('warns when the indexes cannot be created again, and goes on', async () => {
+    const client = shared.client();
+    const outbox = await prepareOutbox();
+    const { capture, warnings } = stores(client, outbox);
+    const stream = await openStream(capture);
+    await outboxOf(client, outbox).drop();
+    const database = client.db(databaseOf(outbox));
+    await database
+      .collection(outbox.slice(outbox.indexOf('.') + 1))
+      .createIndexes([{ key: { slot: 1 }, name: 'status_published' }]);
+    const committed = await commit({ client, outbox }, 1);
+    expect(await readIds(stream, 1)).toEqual(committed);
+    await stream.read();
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]?.message).toContain(outbox);
+  });
+
+  it('gives the batch of a read that was given up to the next one', async () => {
+    const client = shared.client();
+    const outbox = await prepareOutbox();
+    const stream = await openStream(stores(client, outbox).capture);
+    const given = stream.read();
+    const taken = stream.read();
+    expect(await taken).toBe(await given);
+  });
+
+  it('moves its token on while nothing is written to the outbox', async () => {
+    const client = shared.client();
+    const outbox = await prepareOutbox();
+    const stream = await openStream(stores(client, outbox).capture);
+    const before = (await stream.read()).token;
+    await client.db(databaseOf(outbox)).collection<{ n: number }>('other').insertOne({ n: 1 });
+    let batch: CaptureBatch = await stream.read();
+    for (let read = 0; read < 5 && batch.token === before; read += 1) batch = await stream.read();
+    expect(batch.token).not.toBe(before);
+    expect(batch.rows).toEqual([]);
+  });
+});
+
+function stores(client: MongoClient, outbox: Namespace): { capture: Capture; warnings: NightporterError[] } {
+  const warnings: NightporterError[] = [];
+  const onWarning = (warning: NightporterError): void => {
+    warnings.push(warning);
+  };
+  return { ...createRelayStores({ client, database: 'unused', namespaces: [outbox], onWarning }), warnings };
+}
+
+async function prepareOutbox(): Promise<Namespace> {
+  const outbox = namespace(`${shared.database('orders')}.outbox`);
+  await ensureOutboxCollections(shared.client(), databaseOf(outbox));
+  return outbox;
+}
+
+async function outboxOnOwnServer(
+  options: Parameters<typeof startOwnMongo>[0] = {},
+): Promise<Outbox & { server: MongoServer }> {
+  const server = await startOwnMongo(options);
+  const client = await connectMongo({ uri: server.uri });
+  open.push({ close: () => server.stop() }, client);
+  const outbox = namespace('orders.outbox');
+  await ensureOutboxCollections(client, 'orders');
+  return { server, client, outbox, ...stores(client, outbox) };
+}
+
+async function openStream(capture: Capture): Promise<CaptureStream> {
+  const stream = await capture.open({ after: null, slots: ALL_SLOTS });
+  open.push(stream);
+  return stream;
+}
+
+/** Each row is of an aggregate of its own, so that a dropped outbox does not matter. */
+async function commit({ client, outbox }: Pick<Outbox, 'client' | 'outbox'>, count: number): Promise<EventId[]> {
+  const samples = Array.from({ length: count }, () => ({ namespace: outbox, aggregateId: crypto.randomUUID() }));
+  return commitSamples(client, samples);
+}
+
+async function readRows(
+  stream: CaptureStream,
+  count: number,
+): Promise<{ rows: EventId[]; tokens: CaptureBatch['rows'][number]['token'][]; disturbed: boolean }> {
+  const captured: CaptureBatch['rows'][number][] = [];
+  let disturbed = false;
+  for (let read = 0; read < READS_MAX && captured.length < count; read += 1) {
+    const batch = await stream.read();
+    captured.push(...batch.rows);
+    disturbed ||= batch.disturbed;
+  }
+  return { rows: captured.map(({ row }) => row.eventId), tokens: captured.map(({ token }) => token), disturbed };
+}
+
+async function readIds(stream: CaptureStream, count: number): Promise<EventId[]> {
+  return (await readRows(stream, count)).rows;
+}
+
+async function openAndRead(capture: Capture, after: ReturnType<typeof resumeToken>): Promise<void> {
+  const stream = await capture.open({ after, slots: ALL_SLOTS });
+  open.push(stream);
+  await stream.read();
+}
+
+async function resumeOrLose(capture: Capture, after: ReturnType<typeof resumeToken>): Promise<EventId[] | 'lost'> {
+  try {
+    const stream = await capture.open({ after, slots: ALL_SLOTS });
+    open.push(stream);
+    return await readIds(stream, 2);
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'NP_CAPTURE_LOST' });
+    return 'lost';
+  }
+}
+
+/** What still came before the failure, and the failure. */
+async function readUntilRejected(stream: CaptureStream): Promise<{ ids: EventId[]; error: unknown }> {
+  const ids: EventId[] = [];
+  for (let read = 0; read < READS_MAX; read += 1) {
+    try {
+      ids.push(...(await stream.read()).rows.map(({ row }) => row.eventId));
+    } catch (error) {
+      return { ids, error };
+    }
+  }
+  throw new Error('No read was rejected.');
+}

@@ -1,0 +1,164 @@
+import {
+  connectMongo,
+  createRelayStores,
+  engineOf,
+  ensureConsumerCollections,
+  ensureOutboxCollections,
+  ensureRelayCollections,
+  registerGroup,
+  type GroupDocument,
+  type RegistryDocument,
+} from '@nightporter/mongo';
+import { namespace } from '@nightporter/protocol';
+import { describe, expect, it } from 'vitest';
+import { sharedDatabase } from '../conformance/mongo-database.js';
+import { commitSamples, outboxDocument, outboxOf } from '../conformance/mongo-samples.js';
+import { eventId } from '@nightporter/protocol';
+import { sharedStack } from '../support/stack.js';
+
+const shared = sharedDatabase();
+
+describe('the collections', () => {
+  it('may be ensured by many at once, and again', async () => {
+    const name = shared.database('orders');
+    const ensureAll = async (): Promise<void> => {
+      await ensureOutboxCollections(shared.client(), name);
+      await ensureRelayCollections(shared.client(), name);
+      await ensureConsumerCollections(shared.client(), name);
+    };
+    await Promise.all([ensureAll(), ensureAll(), ensureAll()]);
+    await ensureAll();
+    const collections = await shared.client().db(name).listCollections({}, { nameOnly: true }).toArray();
+    expect(collections.map((collection) => collection.name).sort()).toEqual(
+      [
+        ...['groups', 'operator_actions', 'outbox', 'outbox_archive', 'outbox_heads'],
+        ...['relay_checkpoints', 'relay_controls', 'relay_leases', 'relay_repairs'],
+        ...['inbox', 'parked', 'positions', 'started'],
+      ].sort(),
+    );
+  });
+
+  it('refuse two events at one version of an aggregate', async () => {
+    const outbox = namespace(`${shared.database('orders')}.outbox`);
+    const client = shared.client();
+    await ensureOutboxCollections(client, outbox.split('.')[0]!);
+    const identity = { source: 'orders', aggregateType: 'order', aggregateId: '1', eventKey: 'k', version: 1 };
+    await outboxOf(client, outbox).insertOne(outboxDocument({ ...identity, id: eventId('one') }));
+    const second = outboxOf(client, outbox).insertOne(outboxDocument({ ...identity, id: eventId('two') }));
+    await expect(second).rejects.toMatchObject({ code: 11000 });
+  });
+
+  it('are refused with NP_CONFIG_INVALID, and the place named, where an index of the name is another', async () => {
+    const name = shared.database('orders');
+    await shared
+      .client()
+      .db(name)
+      .collection('outbox')
+      .createIndexes([{ key: { topic: 1 }, name: 'status_published' }]);
+    await expect(ensureOutboxCollections(shared.client(), name)).rejects.toMatchObject({
+      code: 'NP_CONFIG_INVALID',
+      message: expect.stringContaining(`${name}.outbox`),
+    });
+  });
+
+  it('stand in a namespace, and what is none is refused', () => {
+    const client = shared.client();
+    for (const wrong of ['orders', '.outbox', 'orders.']) {
+      const create = () => createRelayStores({ client, database: 'relay', namespaces: [namespace(wrong)] });
+      expect(create).toThrow(expect.objectContaining({ code: 'NP_CONFIG_INVALID' }));
+    }
+  });
+});
+
+describe('reading lanes', () => {
+  it('finds the rows of an aggregate whose head is gone', async () => {
+    const outbox = namespace(`${shared.database('orders')}.outbox`);
+    const client = shared.client();
+    const database = outbox.split('.')[0]!;
+    await ensureOutboxCollections(client, database);
+    const ids = await commitSamples(
+      client,
+      [1, 2].map(() => ({ namespace: outbox, aggregateId: 'a' })),
+    );
+    await client.db(database).collection('outbox_heads').deleteMany({});
+    const { reader } = createRelayStores({ client, database: 'relay', namespaces: [outbox] });
+    const rows = await reader.readLanes([{ namespace: outbox, aggregate: `${database}/sample/a` as never }], 10);
+    expect(rows.map((row) => row.eventId)).toEqual(ids);
+  });
+});
+
+describe('registering a group', () => {
+  it('keeps what is there, takes new topics, and raises the registry only when something changes', async () => {
+    const { register, groupNamed, registry } = await registryOf();
+    await register({ group: 'points', topics: ['orders-events'] });
+    const first = await groupNamed('points');
+    expect(first).toMatchObject({ topics: ['orders-events'], from: 'beginning', state: 'bootstrapping' });
+    expect(first?.watermark).toEqual(new Date(0));
+    expect(Math.abs(first!.floor.getTime() - Date.now())).toBeLessThan(60_000);
+    expect(await registry()).toBe(1);
+    await register({ group: 'points', topics: ['orders-events'] });
+    expect(await groupNamed('points')).toEqual(first);
+    expect(await registry()).toBe(1);
+    await register({ group: 'points', topics: ['inventory-events', 'orders-events'] });
+    expect(await groupNamed('points')).toEqual({ ...first, topics: ['inventory-events', 'orders-events'] });
+    expect(await registry()).toBe(2);
+  });
+
+  it('makes a group that starts now live at once', async () => {
+    const { register, groupNamed } = await registryOf();
+    await register({ group: 'points', topics: ['orders-events'], from: 'now' });
+    const group = await groupNamed('points');
+    expect(group?.state).toBe('live');
+    expect(group?.watermark).toEqual(group?.floor);
+  });
+
+  it('lets many register at once, each counted', async () => {
+    const { register, registry } = await registryOf();
+    const names = ['a', 'b', 'c', 'd', 'e'];
+    await Promise.all(names.map((group) => register({ group, topics: ['orders-events'] })));
+    expect(await registry()).toBe(names.length);
+  });
+
+  it.each([
+    ['the name of the registry', { group: 'registry', topics: ['orders-events'] }],
+    ['no name', { group: '', topics: ['orders-events'] }],
+    ['no topic', { group: 'points', topics: [] }],
+  ])('refuses %s', async (_name, registration) => {
+    const { register } = await registryOf();
+    await expect(register(registration)).rejects.toMatchObject({ code: 'NP_CONFIG_INVALID' });
+  });
+});
+
+describe('connecting', () => {
+  it('tells which engine answers', async () => {
+    expect((await engineOf(shared.client())).engine).toBe(sharedStack().mongodbEngine);
+  });
+
+  it('says NP_STORE_UNAVAILABLE with the address, and no password, when nobody is there', async () => {
+    const attempt = connectMongo({
+      uri: 'mongodb://porter:secret@127.0.0.1:1/?directConnection=true',
+      serverSelectionMs: 300,
+    });
+    const error = await attempt.then(
+      () => null,
+      (reason: unknown) => reason as Error,
+    );
+    expect(error).toMatchObject({ code: 'NP_STORE_UNAVAILABLE', message: expect.stringContaining('127.0.0.1:1') });
+    expect(error?.message).not.toContain('secret');
+  });
+});
+
+async function registryOf() {
+  const client = shared.client();
+  const name = shared.database('orders');
+  await ensureOutboxCollections(client, name);
+  const groups = client.db(name).collection<GroupDocument>('groups');
+  return {
+    register: (registration: Parameters<typeof registerGroup>[2]) => registerGroup(client, name, registration),
+    groupNamed: (group: string) => groups.findOne({ _id: group }),
+    registry: async () => {
+      const found = await client.db(name).collection<RegistryDocument>('groups').findOne({ _id: 'registry' });
+      return found?.revision ?? 0;
+    },
+  };
+}
