@@ -1,4 +1,4 @@
-import { NightporterError } from '@nightporter/protocol';
+import { NightporterError, type AggregateKey } from '@nightporter/protocol';
 import { WriteConcern, type ClientSession, type MongoClient, type TransactionOptions as DriverOptions } from 'mongodb';
 import { commitAnswerOf, type CommitAnswer } from './failures.js';
 import type { TransactionScope } from './outbox.js';
@@ -8,8 +8,16 @@ import type { Receipt } from './witness.js';
 /** How the work of one run ended, before its commit. */
 export type WorkOutcome<Result> =
   | { readonly kind: 'ready'; readonly result: Result; readonly receipts: readonly Receipt[] }
-  /** Rolled back: nothing of it can ever be committed. `emitError` is what the first failed emit threw, wherever that went. */
-  | { readonly kind: 'rolled-back'; readonly error: unknown; readonly emitError: unknown };
+  /**
+   * Nothing of it can ever be committed. `emitError` is what the first failed emit threw, wherever that went, and `contested` the
+   * aggregate of that event.
+   */
+  | {
+      readonly kind: 'rolled-back';
+      readonly error: unknown;
+      readonly emitError: unknown;
+      readonly contested: AggregateKey | null;
+    };
 
 /** One run of a transaction, on a session of its own: what a run leaves behind by mistake cannot reach the next one. */
 export interface Attempt<Result> {
@@ -52,7 +60,8 @@ export function createAttempt<Result>({ client, work, eventsOn }: AttemptOptions
       } catch (error) {
         events.close();
         if (session.inTransaction()) await session.abortTransaction();
-        return { kind: 'rolled-back', error, emitError: events.failure?.error };
+        const { failure } = events;
+        return { kind: 'rolled-back', error, emitError: failure?.error, contested: failure?.aggregate ?? null };
       }
     },
     commit: async () => {

@@ -12,6 +12,7 @@ import { NightporterError, type AggregateVersion, type EventId } from '@nightpor
 import type { ClientSession, MongoClient } from 'mongodb';
 import { createAttempt } from './attempt.js';
 import { outboxCollections } from './collections.js';
+import { ConflictLanes } from './conflict-lanes.js';
 import type { DraftRules } from './draft.js';
 import { headersCausedBy } from './emitter.js';
 import { createOwnSessionEmit } from './own-session.js';
@@ -122,6 +123,7 @@ export function createOutbox(options: OutboxOptions, world: OutboxWorld = system
   checkRules(rules);
   const collections = outboxCollections(client, database);
   const underWay = new WeakMap<ClientSession, TransactionEvents>();
+  const lanes = new ConflictLanes(world.clock);
   const emitOnOwn = createOwnSessionEmit({ collections, rules, world });
 
   /** A session of transaction() collects its events, also those that come by way of emit(session). */
@@ -143,6 +145,7 @@ export function createOutbox(options: OutboxOptions, world: OutboxWorld = system
         begin: () => createAttempt({ client, work, eventsOn }),
         askLedger: (receipts) => askLedger(collections, receipts),
         world,
+        lanes,
         retryMs,
       });
       return run.run();

@@ -2,6 +2,7 @@ import { aggregateKey, aggregateVersion, eventId, isNightporterError, type Clock
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import type { WorkOutcome } from './attempt.js';
+import { ConflictLanes } from './conflict-lanes.js';
 import type { CommitAnswer } from './failures.js';
 import { TransactionRun, backoffMs, judgeCommit, type Inquiry } from './run-transaction.js';
 import type { Receipt, Testimony } from './witness.js';
@@ -23,6 +24,7 @@ const rolledBack = (error: unknown, emitError?: unknown): WorkOutcome<string> =>
   kind: 'rolled-back',
   error,
   emitError,
+  contested: null,
 });
 const committed: CommitAnswer = { kind: 'committed' };
 const refused: CommitAnswer = { kind: 'refused', error: gone };
@@ -56,6 +58,7 @@ async function play({ works, commits = [], testimonies = [] }: Script): Promise<
     return item;
   };
   const count = (name: string): number => log.filter((entry) => entry === name).length;
+  const lanes = new ConflictLanes(clock);
   const run = new TransactionRun<string>({
     begin: () => ({
       work: () => {
@@ -79,10 +82,12 @@ async function play({ works, commits = [], testimonies = [] }: Script): Promise<
       return testimony instanceof Error ? Promise.reject(testimony) : Promise.resolve(testimony);
     },
     world: { clock, random: () => 0.5 },
+    lanes,
     retryMs: 1_000,
   });
   const outcome: unknown = await run.run().catch((error: unknown) => error);
   expect(count('end')).toBe(count('work'));
+  expect(lanes.size).toBe(0);
   return { outcome, log: log.filter((entry) => entry !== 'end') };
 }
 

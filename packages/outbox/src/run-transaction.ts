@@ -1,5 +1,6 @@
 import { isNightporterError, sleep, type NightporterError } from '@nightporter/protocol';
-import type { Attempt } from './attempt.js';
+import type { Attempt, WorkOutcome } from './attempt.js';
+import type { ConflictLanes } from './conflict-lanes.js';
 import { failureOf, type CommitAnswer, type Failure } from './failures.js';
 import { outOfTime, swallowed, unknownOutcome } from './transaction-errors.js';
 import type { OutboxWorld } from './world.js';
@@ -10,6 +11,7 @@ export interface TransactionPorts<Result> {
   /** Whether the transaction with these events, at least one, is committed. Rejects when the database does not answer. */
   askLedger(receipts: readonly Receipt[]): Promise<Testimony>;
   readonly world: Pick<OutboxWorld, 'clock' | 'random'>;
+  readonly lanes: ConflictLanes;
   readonly retryMs: number;
 }
 
@@ -22,6 +24,11 @@ export interface Committing<Result> {
 type Settlement<Result> =
   | { readonly kind: 'committed'; readonly result: Result }
   | { readonly kind: 'run-again'; readonly ifTimeIsOver: NightporterError };
+
+type RolledBack = Extract<WorkOutcome<unknown>, { kind: 'rolled-back' }>;
+
+/** The lane of transactions that lost a conflict over a document of the business; what it is, only the server knows. */
+const UNKNOWN_LANE = '*';
 
 /** `none`: the transaction has no event that the ledger could be asked for. */
 export type Inquiry = Testimony | 'unavailable' | 'none';
@@ -63,6 +70,8 @@ export class TransactionRun<Result> {
   #runs = 0;
   #abortedRuns = 0;
   #doubtful: Committing<Result> | null = null;
+  /** Where this transaction waits its turn after a conflict. */
+  #lane: string | null = null;
 
   constructor(ports: TransactionPorts<Result>) {
     this.#ports = ports;
@@ -72,12 +81,22 @@ export class TransactionRun<Result> {
 
   async run(): Promise<Result> {
     for (;;) {
-      let settlement = await this.#attempt();
+      let settlement = await this.#inLane(() => this.#attempt());
       if (settlement.kind === 'run-again' && this.#timeIsOver()) {
         settlement = await this.#throwUnlessLanded(settlement.ifTimeIsOver);
       }
       if (settlement.kind === 'committed') return settlement.result;
       await this.#pause(this.#runs);
+    }
+  }
+
+  async #inLane(attempt: () => Promise<Settlement<Result>>): Promise<Settlement<Result>> {
+    if (this.#lane === null) return attempt();
+    const leave = await this.#ports.lanes.enter(this.#lane, this.#deadlineMs - this.#nowMs());
+    try {
+      return await attempt();
+    } finally {
+      leave();
     }
   }
 
@@ -87,16 +106,17 @@ export class TransactionRun<Result> {
     try {
       const outcome = await attempt.work();
       if (outcome.kind === 'ready') return await this.#commit(attempt, outcome);
-      return await this.#afterRollback(outcome.error, outcome.emitError);
+      return await this.#afterRollback(outcome);
     } finally {
       await attempt.end();
     }
   }
 
-  async #afterRollback(error: unknown, emitError: unknown): Promise<Settlement<Result>> {
+  async #afterRollback({ error, emitError, contested }: RolledBack): Promise<Settlement<Result>> {
     const thrown = failureOf(error);
     // The business may have replaced what a failed emit told it.
     const failure = thrown.kind === 'fatal' ? failureOf(emitError) : thrown;
+    if (failure.kind === 'conflict') this.#lane = contested ?? UNKNOWN_LANE;
     if (failure.kind !== 'fatal') return this.#runAgain(failure, error);
     return this.#throwUnlessLanded(error, isNightporterError(error, 'NP_VERSION_CONFLICT'));
   }

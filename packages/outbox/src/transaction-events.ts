@@ -22,6 +22,12 @@ export interface TransactionEventsOptions {
   readonly today: () => Date;
 }
 
+/** What the first failed emit threw, and the aggregate of its event where it came that far. */
+export interface EmitFailure {
+  readonly error: unknown;
+  readonly aggregate: AggregateKey | null;
+}
+
 /** A head as this transaction has it. `stored` lags behind `version` by the events of the aggregate after its first. */
 interface HeldHead extends Head {
   readonly stored: number;
@@ -46,14 +52,13 @@ export class TransactionEvents {
   #story: string | null = null;
   #state: 'open' | 'closed' = 'open';
   #tail: Promise<void> = Promise.resolve();
-  #failure: { readonly error: unknown } | null = null;
+  #failure: EmitFailure | null = null;
 
   constructor(options: TransactionEventsOptions) {
     this.#options = options;
   }
 
-  /** What the first failed emit threw. */
-  get failure(): { readonly error: unknown } | null {
+  get failure(): EmitFailure | null {
     return this.#failure;
   }
 
@@ -65,7 +70,7 @@ export class TransactionEvents {
     this.#tail = emitted.then(
       () => undefined,
       (error: unknown) => {
-        this.#failure ??= { error };
+        this.#failure ??= { error, aggregate: 'refusal' in draft ? null : draft.aggregate };
       },
     );
     return emitted;
