@@ -33,6 +33,10 @@ export function processHost(): ProcessHost {
     },
     onStopSignal: (heard) => {
       for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, heard);
+      // Only where a parent keeps a channel to this process: when that parent dies, nobody is left who could stop us.
+      process.once('disconnect', () => {
+        heard('SIGTERM');
+      });
     },
     onUncaught: (heard) => {
       process.on('uncaughtException', heard);

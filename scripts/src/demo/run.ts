@@ -1,0 +1,174 @@
+import { startStack, type Stack } from '@nightporter/embedded';
+import { connectMongo, engineOf } from '@nightporter/mongo';
+import type { MongoClient } from 'mongodb';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createChaos, type Chaos } from './chaos.js';
+import { readEvidence } from './evidence.js';
+import { Fleet, type Databases } from './fleet.js';
+import type { DemoOptions } from './options.js';
+import { STOCK } from './plan.js';
+import type { Findings } from './report.js';
+import { provokeRedeliveries, waitUntilSettled } from './settle.js';
+import { runTraffic, type TrafficResult } from './traffic.js';
+import { judge } from './verdict.js';
+
+/** What the catalogue of the worked example says. */
+const TOPICS = { orders: 'orders-events', inventory: 'inventory-events' };
+const GROUP = 'inventory';
+const SETTLE_MS = 120_000;
+const REDELIVERY_MS = 60_000;
+
+export interface DemoRun {
+  readonly findings: Findings;
+  readonly fleet: Fleet;
+  readonly logFolder: string;
+}
+
+export interface DemoSurroundings {
+  readonly progress: (line: string) => void;
+  readonly signal: AbortSignal;
+  /** Called with what must be done at the end, as soon as it must; the last one first. */
+  readonly atEnd: (name: string, undo: () => Promise<void>) => void;
+  /** Called once the services can be killed in a moment that cannot wait. */
+  readonly atOnce: (kill: () => void) => void;
+  /** A server or service has ended by itself: nothing can be proved any more. */
+  readonly fail: (error: Error) => void;
+}
+
+/** Starts the stack and the services, has orders placed, provokes faults, waits for rest, and judges. */
+export async function runDemo(options: DemoOptions, surroundings: DemoSurroundings): Promise<DemoRun> {
+  const started = performance.now();
+  const { progress, signal } = surroundings;
+  const stack = await launchStack(surroundings);
+  const client = await connectMongo({ uri: stack.mongodb.uri, appName: 'demo' });
+  surroundings.atEnd('the connection', () => client.close());
+  const databases = databasesFor(stack);
+  const logFolder = mkdtempSync(join(tmpdir(), 'nightporter-demo-'));
+  const fleet = await launchFleet({ stack, databases, logFolder, options, surroundings });
+  progress(`services are ready (logs in ${logFolder})`);
+
+  const chaos = options.kill ? createChaos(fleet, { orders: options.orders, progress }) : null;
+  const traffic = await placeOrders({ options, fleet, chaos, signal });
+  progress(`${traffic.orders.size} orders placed`);
+  await chaos?.finished();
+  const cameToRest = await waitUntilSettled({ client, databases, limitMs: SETTLE_MS, signal, progress });
+  const broker = stack.rocketmq;
+  const redelivered = await provokeRedeliveries({
+    broker,
+    topic: TOPICS.orders,
+    group: GROUP,
+    limitMs: REDELIVERY_MS,
+    signal,
+  });
+  progress(
+    redelivered === null
+      ? 'the group did not come to the end of its topic again'
+      : `${redelivered} messages were delivered once more`,
+  );
+  const findings = await investigate({ client, databases, traffic, stack });
+  return {
+    fleet,
+    logFolder,
+    findings: {
+      ...findings,
+      traffic,
+      cameToRest,
+      redelivered,
+      kills: chaos?.kills() ?? [],
+      clients: options.clients,
+      elapsedMs: performance.now() - started,
+    },
+  };
+}
+
+async function launchStack({ progress, atEnd, fail }: DemoSurroundings): Promise<Stack> {
+  progress('starting MongoDB and RocketMQ');
+  // Faults are provoked at the broker, so it must be one of ours; the database is not killed, and need not pay for surviving that.
+  const starting = startStack({
+    progress,
+    environment: { ...process.env, ROCKETMQ_ENDPOINTS: undefined },
+    syncOnCommit: false,
+    topics: [{ name: TOPICS.orders }, { name: TOPICS.inventory }],
+    groups: [{ name: GROUP, topics: [TOPICS.orders] }],
+    onUnexpectedExit: fail,
+  });
+  atEnd('MongoDB and RocketMQ', async () => {
+    await (await starting).stop();
+  });
+  return starting;
+}
+
+/** A database that others use too must not show us their orders. */
+function databasesFor(stack: Stack): Databases {
+  const prefix = stack.mongodb.owned ? '' : `demo_${Date.now().toString(36)}_`;
+  return { orders: `${prefix}orders`, inventory: `${prefix}inventory`, relay: `${prefix}relay` };
+}
+
+interface FleetLaunch {
+  readonly stack: Stack;
+  readonly databases: Databases;
+  readonly logFolder: string;
+  readonly options: DemoOptions;
+  readonly surroundings: DemoSurroundings;
+}
+
+async function launchFleet({ stack, databases, logFolder, options, surroundings }: FleetLaunch): Promise<Fleet> {
+  const fleet = new Fleet({
+    mongodbUri: stack.mongodb.uri,
+    rocketmqEndpoints: stack.rocketmq.endpoints,
+    databases,
+    group: GROUP,
+    topics: TOPICS,
+    stock: [...STOCK].map(([productId, quantity]) => `${productId}=${quantity}`).join(','),
+    logFolder,
+    workerEntry: options.worker,
+    signal: surroundings.signal,
+    onUnexpectedExit: surroundings.fail,
+  });
+  surroundings.atEnd('the services', () => fleet.stop());
+  surroundings.atOnce(() => {
+    fleet.killNow();
+  });
+  surroundings.progress('starting the services');
+  await fleet.start();
+  return fleet;
+}
+
+interface Traffic {
+  readonly options: DemoOptions;
+  readonly fleet: Fleet;
+  readonly chaos: Chaos | null;
+  readonly signal: AbortSignal;
+}
+
+function placeOrders({ options, fleet, chaos, signal }: Traffic): Promise<TrafficResult> {
+  return runTraffic({
+    apiUrl: fleet.apiUrl,
+    orders: options.orders,
+    clients: options.clients,
+    signal,
+    onOrder: (done) => chaos?.onOrder(done),
+  });
+}
+
+interface Investigation {
+  readonly client: MongoClient;
+  readonly databases: Databases;
+  readonly traffic: TrafficResult;
+  readonly stack: Stack;
+}
+
+async function investigate({ client, databases, traffic, stack }: Investigation) {
+  const evidence = await readEvidence(client, databases);
+  const { engine, version } = await engineOf(client);
+  const queues = await Promise.all(Object.values(TOPICS).map((topic) => stack.rocketmq.offsets({ topic })));
+  return {
+    engine: `${engine} ${version}`,
+    broker: `RocketMQ ${stack.rocketmq.version}`,
+    evidence,
+    violations: judge({ traffic, evidence, stock: STOCK, stockGroup: GROUP }),
+    messages: queues.flat().reduce((sum, { minOffset, maxOffset }) => sum + maxOffset - minOffset, 0),
+  };
+}
