@@ -1,13 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { lookup } from 'node:dns/promises';
 import { DryMongoBinary } from 'mongodb-memory-server-core';
-import { isNightporterError } from '@nightporter/protocol';
+import { isNightporterError, NightporterError } from '@nightporter/protocol';
 import { assetPath } from '../assets.js';
 import type { Surroundings } from '../options.js';
 import { assertReachable } from '../external-server.js';
 import { findOnPath } from '../tools/find-on-path.js';
 import { runTool } from '../tools/run-tool.js';
 
+const BINARY_VARIABLE = 'MONGOMS_SYSTEM_BINARY';
 const DOWNLOAD_LIMIT_MS = 120_000;
 const LOOKUP_LIMIT_MS = 1_500;
 const VERSION_LIMIT_MS = 10_000;
@@ -28,13 +29,24 @@ export interface FoundMongod {
  * download now within two minutes. Undefined when there is none; where the network is away this is known within 3 s.
  */
 export async function findMongod(at: Surroundings): Promise<FoundMongod | undefined> {
-  const system = at.environment['MONGOMS_SYSTEM_BINARY'] ?? findOnPath('mongod', at.environment);
-  const binary = system ?? (await findDownloaded()) ?? (await download(at));
+  const named = at.environment[BINARY_VARIABLE];
+  if (named !== undefined && named !== '') return namedMongod(named);
+  const binary = findOnPath('mongod', at.environment) ?? (await findDownloaded()) ?? (await download(at));
   if (binary === undefined) return undefined;
   const version = versionOf(binary);
   if (version !== undefined) return { binary, version };
   at.progress(`MongoDB: ${binary} does not answer to --version, so it is not used`);
   return undefined;
+}
+
+/** Whoever names a mongod wants that one, and no other engine in its place. */
+function namedMongod(binary: string): FoundMongod {
+  const version = versionOf(binary);
+  if (version !== undefined) return { binary, version };
+  throw new NightporterError(
+    'NP_EMBEDDED_START_FAILED',
+    `${BINARY_VARIABLE} is ${binary}, which is no mongod that answers to --version`,
+  );
 }
 
 /** `db version v8.2.6` is 8.2.6. */
@@ -44,7 +56,7 @@ export function parseMongodVersion(output: string): string | undefined {
 
 function versionOf(binary: string): string | undefined {
   const result = spawnSync(binary, ['--version'], { encoding: 'utf8', timeout: VERSION_LIMIT_MS });
-  return parseMongodVersion(result.stdout);
+  return result.error === undefined ? parseMongodVersion(result.stdout) : undefined;
 }
 
 async function findDownloaded(): Promise<string | undefined> {
