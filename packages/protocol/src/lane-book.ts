@@ -36,7 +36,7 @@ export class LaneBook<Row extends LaneRow> {
   readonly gates = new TopicGates<Lane<Row>>();
   /** Lanes whose first row may be sent. */
   readonly ready = new Fifo<Lane<Row>>();
-  /** Lanes that must be read before what they hold can be sent. */
+  /** Lanes whose reading makes room: those that hold rows, and those that probe a topic. */
   readonly urgentReads = new Fifo<Lane<Row>>();
   /** Lanes that hold nothing, and are read when there is room. */
   readonly idleReads = new Fifo<Lane<Row>>();
@@ -148,7 +148,7 @@ export class LaneBook<Row extends LaneRow> {
     this.#lineUp(lane);
   }
 
-  /** A row came to a lane that is in line already: it can no longer wait until there is room. */
+  /** A row came to a lane that is in line already: it can no longer wait for room. */
   hasten(lane: Lane<Row>): void {
     if (lane.step === 'awaits-read' && lane.queue.length === 1) this.urgentReads.push(lane);
   }
@@ -156,6 +156,7 @@ export class LaneBook<Row extends LaneRow> {
   /** Holds a lane and drops what the outbox has. */
   hold(lane: Lane<Row>, hold: Hold, dueAtMs: number | null): void {
     this.release(lane);
+    this.#endProbe(lane);
     lane.hold = hold;
     this.#held.add(lane);
     const kept = lane.queue.filter((item) => !mayBeDeferred(item));
@@ -240,7 +241,8 @@ export class LaneBook<Row extends LaneRow> {
   #lineUp(lane: Lane<Row>): void {
     if (lane.marking.size > 0) return;
     lane.step = 'awaits-read';
-    (lane.queue.length > 0 ? this.urgentReads : this.idleReads).push(lane);
+    const isUrgent = lane.queue.length > 0 || this.gates.probedBy(lane) !== null;
+    (isUrgent ? this.urgentReads : this.idleReads).push(lane);
   }
 
   /** Nothing is queued: what was dropped is read again; then only the published version is kept. */
@@ -254,6 +256,7 @@ export class LaneBook<Row extends LaneRow> {
   }
 
   #forget(lane: Lane<Row>): void {
+    this.#endProbe(lane);
     this.#lanes.delete(lane.key);
     if (lane.published !== null) this.#memory.remember(lane.key, lane.published);
   }
@@ -270,8 +273,15 @@ export class LaneBook<Row extends LaneRow> {
   #probe(topic: string): void {
     const lane = this.gates.probe(topic);
     if (lane === null) return;
-    if (this.#lanes.get(lane.key) === lane && lane.hold?.kind === 'topic') this.wantRead(lane);
-    else this.openTopic(topic);
+    if (this.#lanes.get(lane.key) !== lane || lane.hold?.kind !== 'topic') this.openTopic(topic);
+    else if (lane.step === 'awaits-read') this.urgentReads.push(lane);
+    else this.wantRead(lane);
+  }
+
+  /** A lane that cannot go on probing must not keep its topic closed: the next failure closes it again. */
+  #endProbe(lane: Lane<Row>): void {
+    const topic = this.gates.probedBy(lane);
+    if (topic !== null) this.openTopic(topic);
   }
 
   /** Forgets an old held lane; a sweep brings it back. */

@@ -57,10 +57,11 @@ function update<Row extends LaneRow>(
   nowMs: number,
 ): void {
   const { lane } = item;
+  // A deleted row never comes back, whatever an older reading says.
+  if (!inOutbox) item.orphan = true;
   const isInUse = lane.marking.has(row.eventId) || lane.step === 'sending' || lane.step === 'recording';
   if (isInUse || !inOutbox || row.revision < item.row.revision) return;
   item.row = row;
-  item.orphan = false;
   item.dueAtMs = nowMs + row.dueInMs;
   book.advance(lane, nowMs);
 }

@@ -62,7 +62,6 @@ function believe<Row extends LaneRow>(
     book.remove(item);
     settleAll(item);
   } else if (truth.revision >= item.row.revision) {
-    item.orphan = false;
     item.row = truth;
     item.dueAtMs = nowMs + truth.dueInMs;
   }

@@ -230,7 +230,6 @@ export class PublishLanes<Row extends LaneRow> {
         this.#book.toMarking(item);
         lane.step = 'free';
         lane.failures = 0;
-        if (this.#book.gates.probedBy(lane) === row.topic) this.#book.openTopic(row.topic);
         const { eventId, aggregateVersion: version, revision } = row;
         this.#book.hold(lane, { kind: 'marking', eventId, version, revision }, null);
         this.#book.advance(lane, nowMs);
