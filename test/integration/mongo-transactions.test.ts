@@ -2,6 +2,7 @@ import { connectMongo, createGroupStores, ensureConsumerCollections, type GroupS
 import { incomingEvent, uniqueId } from '@nightporter/testing/conformance';
 import type { IncomingEvent } from '@nightporter/consumer';
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { sharedStack } from '../support/stack.js';
@@ -11,6 +12,7 @@ import { startMongoProxy, type MongoProxy } from './mongo-proxy.js';
 interface Effect {
   readonly _id: string;
   readonly count?: number;
+  readonly marker?: string;
 }
 
 interface Group extends GroupStores {
@@ -48,7 +50,7 @@ describe('a transaction of a group, when a handler meets an error of the databas
   });
 
   it.each(['saves', 'writes on'])(
-    'says NP_HANDLER_FAILED at once when a handler has caught a duplicate key and %s',
+    'says NP_TRANSACTION_ABORTED at once when a handler has caught a duplicate key and %s',
     async (next) => {
       const { store, effects } = group(client);
       await effects.insertOne({ _id: 'taken' });
@@ -60,7 +62,7 @@ describe('a transaction of a group, when a handler meets an error of the databas
         if (next === 'writes on') await effects.insertOne({ _id: uniqueId('effect') }, { session });
       });
       await expect(attempt).rejects.toMatchObject({
-        code: 'NP_HANDLER_FAILED',
+        code: 'NP_TRANSACTION_ABORTED',
         message: expect.stringContaining('duplicate key'),
       });
       expect(performance.now() - startedMs).toBeLessThan(2_000);
@@ -80,6 +82,23 @@ describe('a transaction of a group, when a handler meets an error of the databas
     });
     await expect(attempt).rejects.toMatchObject({ code: 'NP_TRANSACTION_CONFLICT' });
     expect(await effects.findOne({ _id: event.envelope.eventId })).toBeNull();
+  });
+
+  it('lets nothing through that a handler has left running', async () => {
+    const { store, effects } = group(client);
+    for (let round = 0; round < 10; round += 1) {
+      const event = incomingEvent({ aggregateId: uniqueId('a'), version: 1 });
+      const marker = uniqueId('left-running');
+      let left: Promise<unknown> = Promise.resolve();
+      const attempt = settle(store, event, async (session) => {
+        left = writeUntilRefused(effects, session, marker);
+        await sleep(10 + round);
+        throw new Error('ran too long');
+      });
+      await expect(attempt).rejects.toThrow('ran too long');
+      await left;
+      expect(await effects.countDocuments({ marker })).toBe(0);
+    }
   });
 
   it('leaves no lock behind when the work throws', async () => {
@@ -189,6 +208,14 @@ async function settle(
       { kind: 'position', aggregate: event.aggregate, position },
     ]);
   });
+}
+
+async function writeUntilRefused(effects: Collection<Effect>, session: ClientSession, marker: string): Promise<void> {
+  try {
+    for (;;) await effects.insertOne({ _id: uniqueId('effect'), marker }, { session });
+  } catch (error) {
+    expect(error).toBeInstanceOf(Error);
+  }
 }
 
 async function isSettled(store: GroupStores['store'], event: IncomingEvent): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { NightporterError, isNightporterError } from '@nightporter/protocol';
+import { NightporterError, isNightporterError, type ErrorCode } from '@nightporter/protocol';
 import { WriteConcern, type ClientSession, type MongoClient, type TransactionOptions } from 'mongodb';
 import { faultOf, hasLabel, messageOf, storeUnavailable } from './driver-errors.js';
 import { disturbancesOf } from './topology.js';
@@ -25,7 +25,7 @@ export interface Attempt {
 /**
  * Runs `work` once in a transaction (snapshot, majority, journaled) and commits it. Rejects with NP_TRANSACTION_CONFLICT when a
  * concurrent transaction won, with NP_STORE_UNAVAILABLE when the database failed or the outcome is unknown, with
- * NP_HANDLER_FAILED when an error was caught in `work` after which the server no longer had the transaction, and else with what
+ * NP_TRANSACTION_ABORTED when an error was caught in `work` after which the server no longer had the transaction, and else with what
  * `work` threw. Nothing is written unless it resolves, except where the outcome is unknown.
  *
  * The commit loop is ours: the driver's own runs `work` again and, where `work` has caught a duplicate key, does so for two minutes.
@@ -52,16 +52,23 @@ export async function runTransaction<Result>(
       },
     });
     // Whoever catches our error must not commit half of a verdict.
-    if (failure !== undefined) throw failure.error;
-    await commit(session, operation, meaning);
+    if (failure === undefined) await commit(session, operation, meaning);
+    else throw failure.error;
     return result;
   } catch (error) {
-    if (session.inTransaction()) await session.abortTransaction();
-    throw meaning.ofWork(operation, error);
+    throw failure === undefined ? meaning.ofWork(operation, error) : failure.error;
   } finally {
+    // Aborts what has not committed, and ends the session with it: on a session that is aborted but not ended, a statement that the
+    // work has left running would be carried out outside of any transaction.
     await session.endSession();
   }
 }
+
+const OF_THE_DATABASE: ReadonlySet<ErrorCode> = new Set([
+  'NP_TRANSACTION_CONFLICT',
+  'NP_TRANSACTION_ABORTED',
+  'NP_STORE_UNAVAILABLE',
+]);
 
 interface Meaning {
   /** Of an error of a statement of ours, or of the commit. */
@@ -78,7 +85,7 @@ function meaningOfErrors(client: MongoClient): Meaning {
     const message =
       'The server gave the transaction up under the handler: it ran past the transaction limit, or an error such as a duplicate key was ' +
       'caught in it and not passed on. An error of the database ends its transaction; write with an upsert and $setOnInsert instead.';
-    return new NightporterError('NP_HANDLER_FAILED', message, { cause: error });
+    return new NightporterError('NP_TRANSACTION_ABORTED', message, { cause: error });
   }
 
   function ofOurs(operation: string, error: unknown): unknown {
@@ -98,7 +105,7 @@ function meaningOfErrors(client: MongoClient): Meaning {
   }
 
   function ofWork(operation: string, error: unknown): unknown {
-    if (isNightporterError(error)) return error;
+    if (isNightporterError(error) && OF_THE_DATABASE.has(error.code)) return error;
     switch (faultOf(error)) {
       case 'conflict':
         return conflict(operation, error);
