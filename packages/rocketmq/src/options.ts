@@ -4,6 +4,12 @@ import { NightporterError } from '@nightporter/protocol';
 export interface ConnectionOptions {
   /** `host:port` of the proxy; several are joined by `;`. */
   readonly endpoints: string;
+  /**
+   * Default false: brokers are reached at the addresses that the proxy's routes name. True: everything goes to `endpoints`, whatever routes
+   * say, which is needed behind a port mapping or a fault proxy, and wrong for several proxies in local mode, each of which serves its own
+   * broker only.
+   */
+  readonly alwaysUseEndpoints?: boolean;
   readonly credentials?: Credentials;
   /** Default false: plain text. With `rootCertificates` (PEM) only those are trusted. */
   readonly tls?: boolean | { readonly rootCertificates: Uint8Array };

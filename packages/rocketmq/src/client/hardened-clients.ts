@@ -1,4 +1,5 @@
 import {
+  ForbiddenException,
   Producer,
   SimpleConsumer,
   type BaseClient,
@@ -6,9 +7,14 @@ import {
   type RpcClientManager,
   type TopicRouteData,
 } from 'rocketmq-client-nodejs';
+import definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb.js';
 import { limitsOf, type ConnectionOptions } from '../options.js';
 import { clientLogger } from './client-logger.js';
 import { Transport } from './transport.js';
+
+const { Code, Permission } = definition;
+const FORBIDDEN = Code.FORBIDDEN;
+const WRITABLE = new Set<number>([Permission.WRITE, Permission.READ_WRITE]);
 
 /**
  * The client's producer for one topic: with two or more, its start can wait for ever. It sends once; whether and when to send again
@@ -18,6 +24,7 @@ export class HardenedProducer extends Producer {
   readonly transport: Transport;
   #firstRoute: string | null = null;
   #routeChanged = false;
+  #writable = false;
 
   constructor(options: ConnectionOptions, topic: string) {
     super({ ...clientOptions(options), topics: [topic], maxAttempts: 1 });
@@ -29,7 +36,13 @@ export class HardenedProducer extends Producer {
     return this.#routeChanged;
   }
 
+  /** @throws with the broker's code for "forbidden" when no queue takes messages; the client itself would only fail to draw one. */
+  assertWritable(topic: string): void {
+    if (!this.#writable) throw new ForbiddenException(FORBIDDEN, `topic ${topic} has no queue that can be written`);
+  }
+
   protected override onTopicRouteDataUpdate(_topic: string, route: TopicRouteData): void {
+    this.#writable = route.messageQueues.some(({ queueId, permission }) => queueId === 0 && WRITABLE.has(permission));
     const described = describeRoute(route);
     this.#firstRoute ??= described;
     this.#routeChanged ||= this.#firstRoute !== described;
@@ -82,6 +95,7 @@ function takeOver(client: BaseClient, manager: RpcClientManager, options: Connec
   manager.close();
   const transport = new Transport({
     tls: options.tls ?? false,
+    pinned: options.alwaysUseEndpoints === true ? client.getEndpoints() : null,
     metadata: () => client.getRequestMetadata(),
     log: (level, message) => options.log?.(level, message),
   });

@@ -114,7 +114,9 @@ export class TopicProducer {
 
   async #startOne(producer: HardenedProducer): Promise<Running> {
     try {
-      await startWithin(producer, this.#limits.startTimeoutMs);
+      await startWithin(producer, this.#limits.startTimeoutMs, () => {
+        producer.assertWritable(this.#topic);
+      });
     } catch (error) {
       throw new StartFailedError(this.#topic, error);
     } finally {

@@ -25,6 +25,8 @@ import { within } from './time-limit.js';
 
 export interface TransportOptions {
   readonly tls: Tls;
+  /** Where everything goes instead of where routes lead. */
+  readonly pinned: Endpoints | null;
   /** Headers of a request: who asks, signed. */
   readonly metadata: () => Metadata;
   readonly log: (level: 'debug' | 'warn', message: string) => void;
@@ -235,8 +237,9 @@ export class Transport implements UsedByClient {
     return stream;
   }
 
-  #channel(endpoints: Endpoints): MessagingServiceClient {
+  #channel(routed: Endpoints): MessagingServiceClient {
     if (this.#closed) throw new TransportClosedError();
+    const endpoints = this.#options.pinned ?? routed;
     const known = this.#channels.get(endpoints.facade);
     if (known !== undefined) return known;
     const channel = openChannel(endpoints.addressesList, this.#options.tls);
