@@ -1,8 +1,17 @@
+import { isNightporterError } from '@nightporter/protocol';
 import { byVerdict } from './decision.js';
 import type { Engine } from './engine.js';
-import type { Work } from './incoming.js';
-import { parkFailed, settleOne } from './settle-one.js';
+import type { EventWork, Work } from './incoming.js';
+import { parkFailed, settleOne, type OneResult } from './settle-one.js';
 import { settle } from './settle.js';
+
+/** A batch that conflicts so often in a row is split: only the part with the contended document then goes on conflicting. */
+const BATCH_HARDSHIPS_MAX = 3;
+
+/** Messages that go into one transaction, or one event that has failed and only needs to be parked. */
+type Segment =
+  | { readonly kind: 'open'; readonly works: readonly Work[] }
+  | { readonly kind: 'failed'; readonly work: EventWork; readonly error: unknown };
 
 /**
  * Settles the messages of one receive in their order and returns how many of them, from the first on, have a durable outcome:
@@ -10,48 +19,68 @@ import { settle } from './settle.js';
  * set apart, so that only it is parked and the others commit.
  */
 export async function settleBatch<Session>(engine: Engine<Session>, works: readonly Work[]): Promise<number> {
-  const segments: (readonly Work[])[] = [works];
+  const segments: Segment[] = [{ kind: 'open', works }];
   let durable = 0;
   for (let segment = segments.shift(); segment !== undefined; segment = segments.shift()) {
-    const [only] = segment;
-    if (only === undefined) continue;
-    if (segment.length === 1) {
-      if ((await settleOne(engine, only)) === 'abandoned') return durable;
+    const single = singleOf(segment);
+    if (single !== null) {
+      if ((await settleSingle(engine, single)) === 'abandoned') return durable;
       durable += 1;
-      continue;
-    }
-    const result = await settle(engine, segment, { decide: byVerdict, hardshipsMax: engine.options.hardshipsMax });
-    switch (result.kind) {
-      case 'committed':
-        durable += result.count;
-        segments.unshift(segment.slice(result.count));
-        break;
-      case 'failed':
-        if (result.at === 0 && only.kind === 'event') {
-          // No other handler ran before it in its transaction: the failure is its own.
-          if ((await parkFailed(engine, only, result.error)) === 'abandoned') return durable;
-          durable += 1;
-          segments.unshift(segment.slice(1));
-        } else {
-          segments.unshift(...splitAt(segment, result.at));
-        }
-        break;
-      case 'hard':
-        segments.unshift(...splitAt(segment, null));
-        break;
-      case 'lost':
-      case 'abandoned':
-        return durable;
+    } else if (segment.kind === 'open' && segment.works.length > 0) {
+      const hardshipsMax = Math.min(BATCH_HARDSHIPS_MAX, engine.options.hardshipsMax);
+      const result = await settle(engine, segment.works, { decide: byVerdict, hardshipsMax });
+      switch (result.kind) {
+        case 'committed':
+          durable += result.count;
+          segments.unshift({ kind: 'open', works: segment.works.slice(result.count) });
+          break;
+        case 'failed':
+          segments.unshift(...setApart(segment.works, result));
+          break;
+        case 'hard':
+          segments.unshift(...halves(segment.works));
+          break;
+        case 'lost':
+        case 'abandoned':
+          return durable;
+      }
     }
   }
   return durable;
 }
 
-/** The message at `index` alone between what stands before and behind it; halves where nobody knows which one failed. */
-function splitAt(segment: readonly Work[], index: number | null): readonly (readonly Work[])[] {
-  if (index === null) {
-    const half = Math.ceil(segment.length / 2);
-    return [segment.slice(0, half), segment.slice(half)];
-  }
-  return [segment.slice(0, index), segment.slice(index, index + 1), segment.slice(index + 1)];
+type Single = { readonly kind: 'open'; readonly work: Work } | Extract<Segment, { kind: 'failed' }>;
+
+function singleOf(segment: Segment): Single | null {
+  if (segment.kind === 'failed') return segment;
+  const [work] = segment.works;
+  return work !== undefined && segment.works.length === 1 ? { kind: 'open', work } : null;
+}
+
+function settleSingle<Session>(engine: Engine<Session>, single: Single): Promise<OneResult> {
+  if (single.kind === 'failed') return parkFailed(engine, single.work, single.error);
+  return settleOne(engine, single.work);
+}
+
+/**
+ * The message whose handler failed, between what stands before and behind it. It runs again, alone, where an earlier handler in
+ * its transaction may have to do with the failure: not if it was the first, nor if it took longer than its limit.
+ */
+function setApart(works: readonly Work[], { at, error }: { at: number | null; error: unknown }): readonly Segment[] {
+  const failed = at === null ? undefined : works[at];
+  if (at === null || failed?.kind !== 'event') return halves(works);
+  const isItsOwn = at === 0 || isNightporterError(error, 'NP_HANDLER_FAILED');
+  return [
+    { kind: 'open', works: works.slice(0, at) },
+    isItsOwn ? { kind: 'failed', work: failed, error } : { kind: 'open', works: [failed] },
+    { kind: 'open', works: works.slice(at + 1) },
+  ];
+}
+
+function halves(works: readonly Work[]): readonly Segment[] {
+  const half = Math.ceil(works.length / 2);
+  return [
+    { kind: 'open', works: works.slice(0, half) },
+    { kind: 'open', works: works.slice(half) },
+  ];
 }

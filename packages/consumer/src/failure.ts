@@ -9,8 +9,8 @@ export class RolledBack extends Error {
   }
 }
 
-/** Whose a failed transaction is: nobody's (decide anew), the database's, ours (we stop), or the message's. */
-export type FailureClass = 'conflict' | 'unavailable' | 'rolled-back' | 'failed';
+/** Whose a failed transaction is: nobody's (decide anew), the database's, ours (we stop), an invariant's, or the message's. */
+export type FailureClass = 'conflict' | 'unavailable' | 'rolled-back' | 'broken' | 'failed';
 
 const CAUSES_MAX = 10;
 const MESSAGE_LENGTH_MAX = 2_000;
@@ -18,7 +18,7 @@ const STACK_LENGTH_MAX = 8_000;
 
 /**
  * Looks through the causes too: a handler that wraps the database's error does not make it its own, and must not be
- * charged for it. NP_INTERNAL is thrown on: it is nobody's to handle.
+ * charged for it.
  */
 export function classify(error: unknown): FailureClass {
   let cause = error;
@@ -26,7 +26,7 @@ export function classify(error: unknown): FailureClass {
     if (cause instanceof RolledBack) return 'rolled-back';
     if (isNightporterError(cause, 'NP_TRANSACTION_CONFLICT')) return 'conflict';
     if (isNightporterError(cause, 'NP_STORE_UNAVAILABLE')) return 'unavailable';
-    if (isNightporterError(cause, 'NP_INTERNAL')) throw cause;
+    if (isNightporterError(cause, 'NP_INTERNAL')) return 'broken';
   }
   return 'failed';
 }

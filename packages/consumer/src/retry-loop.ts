@@ -96,7 +96,9 @@ export async function scanLoop<Session>(engine: Engine<Session>): Promise<void> 
 }
 
 function storeFailed<Session>(engine: Engine<Session>, operation: string, error: unknown): void {
-  if (classify(error) === 'conflict') {
+  const failure = classify(error);
+  if (failure === 'broken') throw error;
+  if (failure === 'conflict') {
     engine.tell({ kind: 'conflict' });
     return;
   }

@@ -34,13 +34,17 @@ interface Draft {
   readonly changes: GroupChange[];
   readonly told: ConsumerEvent[];
   readonly silent: SilentCount[];
+  /** True once the documents were read: the database answers. */
+  isLoaded: boolean;
   /** Index of the message whose handler runs. */
   running: number | null;
 }
 
 /**
  * Settles messages in their order, in one transaction. Each try decides anew from a fresh load. A conflict, and a database
- * that does not answer, repeat it: neither is the messages' fault, so neither counts as an attempt.
+ * that does not answer, repeat it: neither is the messages' fault, so neither counts as an attempt. An outage is waited out for
+ * as long as it takes; after `hardshipsMax` other failures in a row (conflicts, and failures after a load that succeeded) it gives up,
+ * since the messages may after all have to do with it.
  */
 export async function settle<Session>(
   engine: Engine<Session>,
@@ -48,10 +52,10 @@ export async function settle<Session>(
   { decide, hardshipsMax }: { decide: Decide; hardshipsMax: number },
 ): Promise<SettleResult> {
   const { circuit, options, ports, rollBack, stopping } = engine;
-  for (let hardships = 1; ; hardships += 1) {
+  for (let hardships = 0; ;) {
     await circuit.whenClosed(stopping);
     if (rollBack.rungForGood) return { kind: 'abandoned' };
-    const draft: Draft = { changes: [], told: [], silent: [], running: null };
+    const draft: Draft = { changes: [], told: [], silent: [], isLoaded: false, running: null };
     try {
       const result = await ports.store.transact((transaction) =>
         inTransaction(engine, transaction, { works, decide, draft }),
@@ -60,22 +64,30 @@ export async function settle<Session>(
       if (result.kind === 'committed') publish(engine, draft);
       return result;
     } catch (error) {
-      switch (classify(error)) {
+      const failure = classify(error);
+      switch (failure) {
         case 'rolled-back':
           return { kind: 'abandoned' };
+        case 'broken':
+          // A handler's broken invariant is its own; one outside of handlers is ours, and nobody's to handle.
+          if (draft.running === null) throw error;
+          return { kind: 'failed', at: draft.running, error };
         case 'failed':
           return { kind: 'failed', at: draft.running, error };
         case 'unavailable':
           engine.tell({ kind: 'database-unavailable', operation: 'transact', error });
           circuit.failed();
           if (stopping.rungForGood) return { kind: 'abandoned' };
-          if (hardships >= hardshipsMax) return { kind: 'hard', error };
+          if (draft.isLoaded) hardships += 1;
           break;
         case 'conflict':
           engine.tell({ kind: 'conflict' });
-          if (hardships >= hardshipsMax) return { kind: 'hard', error };
-          await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
+          hardships += 1;
           break;
+      }
+      if (hardships >= hardshipsMax) return { kind: 'hard', error };
+      if (failure === 'conflict') {
+        await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
       }
     }
   }
@@ -96,6 +108,7 @@ async function inTransaction<Session>(
   const { clock } = engine.ports;
   const events = works.flatMap((work) => (work.kind === 'event' ? [work.event] : []));
   const state = events.length === 0 ? NOTHING_LOADED : await transaction.load(events);
+  draft.isLoaded = true;
   if (!works.every((work) => isStillClaimed(work, state))) return { kind: 'lost' };
   const view = new GroupView(state);
   const startedAt = clock.now();

@@ -205,6 +205,19 @@ describe('a poison event', () => {
     expect(member.inbox()[0]).toMatchObject({ attempts: 1 });
   });
 
+  test('that never ends costs its neighbours its time limit once', async () => {
+    const member = start({
+      options: { handlerMs: 10_000, retryScheduleMs: [60_000] },
+      handlers: {
+        OrderPaid: ({ event, session }) =>
+          event.aggregateId === 'b' ? new Promise<void>(() => undefined) : session.effect(event.eventId),
+      },
+    });
+    send(world, ...['a', 'b', 'c'].map((aggregateId) => ({ aggregateId, version: 1 })));
+    await world.clock.advance(10_500);
+    expect(member.effects()).toEqual(['a-1', 'c-1']);
+  });
+
   test('that takes longer than its limit has failed, is told so, and can emit no more', async () => {
     const late: Promise<unknown>[] = [];
     const aborted: unknown[] = [];
@@ -407,6 +420,7 @@ describe('when the database or the broker fails', () => {
     expect(member.effects()).toEqual(['a-1', 'a-2']);
     expect(member.inbox()).toMatchObject([{ attempts: 1 }, { attempts: 1 }]);
     expect(member.consumer.snapshot()).toMatchObject({ paused: false, acknowledged: 2, duplicates: 0 });
+    expect(member.consumer.snapshot().parked).toEqual({ gap: 0, behind: 0, retry: 0, dead: 0 });
   });
 
   test('a failure of the database inside a handler is not charged to the event, even if the handler wraps it', async () => {
@@ -532,6 +546,34 @@ describe('when the database or the broker fails', () => {
     expect(member.effects()).toEqual(['b-1']);
     expect(member.parked()).toMatchObject([{ state: 'retry', failure: { code: 'NP_TRANSACTION_CONFLICT' } }]);
     expect(member.parked()[0]!.attempts).toBeLessThanOrEqual(1);
+  });
+
+  test('an event that makes the database fail each time is parked without an attempt, and the others go on', async () => {
+    const member = start({
+      handlers: {
+        OrderPaid: async ({ event, session }) => {
+          if (event.aggregateId === 'a') throw unavailable();
+          await session.effect(event.eventId);
+        },
+      },
+    });
+    send(world, ...history('b', 1), ...history('a', 1), ...history('c', 1));
+    await world.clock.advance(90_000);
+    expect(member.effects()).toEqual(['b-1', 'c-1']);
+    expect(member.parked()).toMatchObject([{ state: 'retry', failure: { code: 'NP_STORE_UNAVAILABLE' } }]);
+    expect(member.parked()[0]!.attempts).toBeLessThanOrEqual(1);
+  });
+
+  test('a broken invariant inside a handler is a failure of its event, not of the consumer', async () => {
+    const member = start({
+      handlers: {
+        OrderPaid: () => Promise.reject(new NightporterError('NP_INTERNAL', 'of the handler')),
+      },
+    });
+    send(world, { aggregateId: 'a', version: 1 });
+    await settled(world);
+    expect(member.parked()).toMatchObject([{ state: 'retry', failure: { code: 'NP_INTERNAL' } }]);
+    expect(member.consumer.snapshot().state).toBe('running');
   });
 
   test('an error that nobody knows isolates the message whose write it refuses', async () => {
