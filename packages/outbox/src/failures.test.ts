@@ -1,10 +1,14 @@
 import { NightporterError } from '@nightporter/protocol';
-import { MongoNetworkError, MongoServerError } from 'mongodb';
+import { MongoBulkWriteError, MongoNetworkError, MongoServerError, type BulkWriteResult } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { commitAnswerOf, failureOf, isDuplicateKey, markTransient } from './failures.js';
 
 function serverError(code: number, ...labels: string[]): MongoServerError {
   return new MongoServerError({ message: `code ${code}`, code, errorLabels: labels });
+}
+
+function bulkError(reason: ConstructorParameters<typeof MongoBulkWriteError>[0]): MongoBulkWriteError {
+  return new MongoBulkWriteError(reason, undefined as unknown as BulkWriteResult);
 }
 
 const TRANSIENT = 'TransientTransactionError';
@@ -21,6 +25,18 @@ describe('what an error means for a transaction', () => {
     ['an error of the business', new Error('no stock'), 'fatal'],
     ['one of our own refusals', new NightporterError('NP_VERSION_EXPECTED', 'x'), 'fatal'],
     ['a write conflict that the business wrapped', new Error('x', { cause: serverError(112, TRANSIENT) }), 'conflict'],
+    [
+      'a broken connection under a bulk write, which drops its labels',
+      bulkError(new MongoNetworkError('closed')),
+      'unavailable',
+    ],
+    ['a write conflict under a bulk write', bulkError({ message: 'x', code: 112 }), 'conflict'],
+    ['a duplicate key under a bulk write', bulkError({ message: 'x', code: 11000 }), 'fatal'],
+    [
+      'an error of the business that happens to have such a code',
+      Object.assign(new Error('x'), { code: 112 }),
+      'fatal',
+    ],
     ['something thrown that is no error', 'text', 'fatal'],
     ['nothing', undefined, 'fatal'],
   ])('tells %s', (_name, error, kind) => {
@@ -54,6 +70,6 @@ describe('what an error means for a transaction', () => {
   it('knows a duplicate key', () => {
     expect(isDuplicateKey(serverError(11000))).toBe(true);
     expect(isDuplicateKey(serverError(112))).toBe(false);
-    expect(isDuplicateKey({ code: 11000 })).toBe(false);
+    expect(isDuplicateKey('11000')).toBe(false);
   });
 });

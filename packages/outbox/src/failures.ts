@@ -31,24 +31,36 @@ const UNAVAILABLE_NAMES = new Set([
   'MongoWaitQueueTimeoutError',
 ]);
 
-const CAUSES_MAX = 10;
+const REASONS_MAX = 10;
 
-/** Looks through `cause` too: business code may wrap what the driver threw. */
+/**
+ * Looks through the reasons of an error too: business code may wrap what the driver threw in a `cause`, and a bulk write wraps what
+ * failed it in its `errorResponse`, without its labels.
+ */
 export function failureOf(error: unknown): Failure {
-  let current = error;
-  for (let depth = 0; depth < CAUSES_MAX && current instanceof Error; depth += 1) {
-    const failure = directFailureOf(current);
+  const reasons: unknown[] = [error];
+  for (const reason of reasons) {
+    if (!isObject(reason)) continue;
+    const failure = directFailureOf(reason);
     if (failure.kind !== 'fatal') return failure;
-    current = current.cause;
+    if (reasons.length < REASONS_MAX) reasons.push(reason['errorResponse'], reason['cause']);
   }
   return { kind: 'fatal' };
 }
 
-function directFailureOf(error: Error): Failure {
-  if (UNAVAILABLE_NAMES.has(error.name)) return { kind: 'unavailable' };
-  if (!hasLabel(error, TRANSIENT)) return { kind: 'fatal' };
-  if (codeOf(error) === NO_SUCH_TRANSACTION) return { kind: 'aborted' };
-  return codeOf(error) === WRITE_CONFLICT || isDuplicateKey(error) ? { kind: 'conflict' } : { kind: 'unavailable' };
+/** The codes of a lost transaction say so by themselves; the label covers all others that the server knows to be harmless. */
+function directFailureOf(reason: Record<string, unknown>): Failure {
+  if (!isOfDriver(reason)) return { kind: 'fatal' };
+  if (typeof reason['name'] === 'string' && UNAVAILABLE_NAMES.has(reason['name'])) return { kind: 'unavailable' };
+  if (reason['code'] === WRITE_CONFLICT) return { kind: 'conflict' };
+  if (reason['code'] === NO_SUCH_TRANSACTION) return { kind: 'aborted' };
+  if (!hasLabel(reason, TRANSIENT)) return { kind: 'fatal' };
+  return isDuplicateKey(reason) ? { kind: 'conflict' } : { kind: 'unavailable' };
+}
+
+/** An error of the driver, or an answer of the server as it came: not any error of the business that has a code. */
+function isOfDriver(reason: Record<string, unknown>): boolean {
+  return isLabelled(reason) || typeof reason['errmsg'] === 'string';
 }
 
 /** How a commit ended. */
@@ -60,13 +72,11 @@ export type CommitAnswer =
   | { readonly kind: 'unanswered'; readonly error: unknown };
 
 export function commitAnswerOf(error: unknown): CommitAnswer {
-  return error instanceof Error && hasLabel(error, TRANSIENT)
-    ? { kind: 'refused', error }
-    : { kind: 'unanswered', error };
+  return isObject(error) && hasLabel(error, TRANSIENT) ? { kind: 'refused', error } : { kind: 'unanswered', error };
 }
 
 export function isDuplicateKey(error: unknown): boolean {
-  return codeOf(error) === DUPLICATE_KEY;
+  return isObject(error) && error['code'] === DUPLICATE_KEY;
 }
 
 /** Makes a retry loop, ours or the driver's, run the transaction again. */
@@ -81,14 +91,18 @@ interface Labelled {
   addErrorLabel(label: string): void;
 }
 
-function isLabelled(error: unknown): error is Error & Labelled {
-  return error instanceof Error && 'hasErrorLabel' in error && 'addErrorLabel' in error;
+function isLabelled(error: unknown): error is Labelled {
+  return (
+    isObject(error) && typeof error['hasErrorLabel'] === 'function' && typeof error['addErrorLabel'] === 'function'
+  );
 }
 
-function hasLabel(error: Error, label: string): boolean {
-  return isLabelled(error) && error.hasErrorLabel(label);
+/** An error of the driver, or an answer of the server as it came. */
+function hasLabel(reason: Record<string, unknown>, label: string): boolean {
+  if (isLabelled(reason)) return reason.hasErrorLabel(label);
+  return Array.isArray(reason['errorLabels']) && reason['errorLabels'].includes(label);
 }
 
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }

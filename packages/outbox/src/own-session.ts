@@ -4,6 +4,7 @@ import type { ClientSession } from 'mongodb';
 import type { OutboxCollections } from './collections.js';
 import { documentOf, draftEvent, type Draft, type DraftRules } from './draft.js';
 import { insertEvents } from './events.js';
+import { failureOf, markTransient } from './failures.js';
 import { raiseHead } from './heads.js';
 import type { EmitRequest, EmittedEvent } from './outbox.js';
 import { emittedOf, transactionEnded } from './transaction-events.js';
@@ -48,10 +49,12 @@ async function write(collections: OutboxCollections, session: ClientSession, dra
     await insertEvents(collections.outbox, session, [document]);
     return emittedOf(document, draft.correlationId);
   } catch (error) {
-    // A refusal has written nothing. After a failure of the database the head may be raised without its event: were the error
-    // swallowed and the transaction committed, the versions would have a hole. Once aborted, the driver refuses to commit it.
-    if (!isNightporterError(error) && session.inTransaction()) await session.abortTransaction();
-    throw error;
+    if (isNightporterError(error)) throw error;
+    // After a failure of the database the head may be raised without its event: were the error swallowed and the transaction
+    // committed, the versions would have a hole. Once aborted, the driver refuses to commit it.
+    if (session.inTransaction()) await session.abortTransaction();
+    // The driver does not label every lost connection, and its own loop goes by the label.
+    throw failureOf(error).kind === 'fatal' ? error : markTransient(error);
   }
 }
 
