@@ -95,5 +95,5 @@ function interruption(abort: AbortController): () => 'SIGINT' | 'SIGTERM' | null
 }
 
 function progress(line: string): void {
-  process.stderr.write(`demo: ${line}\n`);
+  process.stderr.write(`demo: ${(performance.now() / 1000).toFixed(1).padStart(6)} s  ${line}\n`);
 }

@@ -28,7 +28,7 @@ export function configurationSection(service: ServiceText, table: SettingTable):
   const rows = Object.values(table).map((definition) => {
     const cells = [
       `\`${definition.name}\``,
-      `${definition.description}${definition.secret === undefined ? '' : ' Never logged.'}`,
+      `${definition.description}${secrecyOf(definition)}`,
       definition.kind.accepts,
       definition.unit ?? '',
       definition.default === undefined ? '**required**' : definition.default === '' ? '' : `\`${definition.default}\``,
@@ -49,6 +49,11 @@ export function configurationSection(service: ServiceText, table: SettingTable):
 
 function escapeCell(cell: string): string {
   return cell.replaceAll('|', '\\|');
+}
+
+function secrecyOf({ secret }: Setting<unknown>): string {
+  if (secret === undefined) return '';
+  return secret === 'whole' ? ' Never logged.' : ' Its credentials are never logged.';
 }
 
 function unitOf(definition: Setting<unknown>): string {

@@ -11,7 +11,7 @@ export interface DemoSummary {
   readonly orders: number;
   readonly events: number;
   readonly published: number;
-  /** Events that are settled in every group registered for their topic. */
+  /** Published events that are settled in every group registered for their topic. */
   readonly settled: number;
   /** Deliveries of settled events that the inbox absorbed. */
   readonly duplicates: number;
@@ -55,7 +55,7 @@ export function summarize(findings: Findings): DemoSummary {
     orders: traffic.orders.size,
     events: evidence.rows.length,
     published: evidence.rows.filter(({ status }) => status === 'PUBLISHED').length,
-    settled: evidence.rows.filter((row) => isSettled(row, evidence.groups)).length,
+    settled: evidence.rows.filter((row) => row.status === 'PUBLISHED' && isSettled(row, evidence.groups)).length,
     duplicates: evidence.groups.flatMap(({ inbox }) => inbox).reduce((sum, { duplicates }) => sum + duplicates, 0),
     lost: count('lost', 'stuck'),
     doubled: count('doubled'),

@@ -53,10 +53,10 @@ export async function runDemo(options: DemoOptions, surroundings: DemoSurroundin
   const traffic = await placeOrders({ options, fleet, chaos, signal });
   progress(`${traffic.orders.size} orders placed`);
   await chaos?.finished();
-  const cameToRest = await waitUntilSettled({ client, databases, limitMs: SETTLE_MS, signal, progress });
-  const broker = stack.rocketmq;
+  const rest = { client, databases, limitMs: SETTLE_MS, signal, progress };
+  const settled = await waitUntilSettled(rest);
   const redelivered = await provokeRedeliveries({
-    broker,
+    broker: stack.rocketmq,
     topic: TOPICS.orders,
     group: GROUP,
     limitMs: REDELIVERY_MS,
@@ -67,6 +67,8 @@ export async function runDemo(options: DemoOptions, surroundings: DemoSurroundin
       ? 'the group did not come to the end of its topic again'
       : `${redelivered} messages were delivered once more`,
   );
+  // Redeliveries that had an effect after all would show in new events.
+  const cameToRest = settled && (await waitUntilSettled(rest));
   const findings = await investigate({ client, databases, traffic, stack });
   return {
     fleet,
@@ -90,6 +92,8 @@ async function launchStack({ progress, atEnd, fail }: DemoSurroundings): Promise
     progress,
     environment: { ...process.env, ROCKETMQ_ENDPOINTS: undefined },
     syncOnCommit: false,
+    // The transactions that a killed worker left open hold their documents until the server gives them up: after 60 s by default.
+    parameters: { transactionLifetimeLimitSeconds: '5' },
     topics: [{ name: TOPICS.orders }, { name: TOPICS.inventory }],
     groups: [{ name: GROUP, topics: [TOPICS.orders] }],
     onUnexpectedExit: fail,
