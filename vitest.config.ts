@@ -8,6 +8,8 @@ const conditions = ['@nightporter/source', 'node'];
 const shared = {
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
+  // Where the global set-up is loaded.
+  environments: { __vitest__: { resolve: { conditions, externalConditions: conditions } } },
 };
 
 /** Everything that talks to a server shares one stack per run, started by the global set-up. */
