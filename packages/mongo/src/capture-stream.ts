@@ -1,7 +1,14 @@
 import type { OutboxDocument } from '@nightporter/contracts';
 import { NightporterError, type Namespace, type ResumeToken } from '@nightporter/protocol';
 import type { CaptureBatch, CaptureStream, CapturedRow } from '@nightporter/relay';
-import type { ChangeStream, ChangeStreamDocument, Document, MongoClient } from 'mongodb';
+import {
+  ReadConcern,
+  type ChangeStream,
+  type ChangeStreamDocument,
+  type ChangeStreamOptions,
+  type Document,
+  type MongoClient,
+} from 'mongodb';
 import { captureError, captureLost } from './capture-faults.js';
 import { capturedOf } from './capture-pipeline.js';
 import { messageOf } from './driver-errors.js';
@@ -92,7 +99,12 @@ export class MongoCaptureStream implements CaptureStream {
 
   #watch(): Changes {
     const { client, pipeline } = this.#options;
-    const options = { maxAwaitTimeMS: AWAIT_MS, batchSize: BATCH_MAX };
+    const options: ChangeStreamOptions = {
+      maxAwaitTimeMS: AWAIT_MS,
+      batchSize: BATCH_MAX,
+      readConcern: new ReadConcern('majority'),
+      readPreference: 'primary',
+    };
     if (this.#token === null) return client.watch<OutboxDocument, Change>(pipeline, options);
     const startAfter = tokenDocument(this.#token);
     if (startAfter === null) throw captureLost(this.#place, new Error(`${this.#token} is not a resume token`));

@@ -1,5 +1,6 @@
 import { NightporterError, type Namespace } from '@nightporter/protocol';
 import type { Db, IndexDescription, MongoClient } from 'mongodb';
+import { durableDatabase } from './database.js';
 import { codeOf, guarded, messageOf } from './driver-errors.js';
 
 /** Every collection of nightporter, by the database that it stands in. */
@@ -103,23 +104,23 @@ const CONSUMER_PLAN: Plan = {
  * Rejects with NP_CONFIG_INVALID when an index cannot be what it must be, as do the others.
  */
 export async function ensureOutboxCollections(client: MongoClient, database: string): Promise<void> {
-  await ensurePlan(client.db(database), OUTBOX_PLAN);
+  await ensurePlan(durableDatabase(client, database), OUTBOX_PLAN);
 }
 
 /** Creates the relay's collections and indexes where they are missing. */
 export async function ensureRelayCollections(client: MongoClient, database: string): Promise<void> {
-  await ensurePlan(client.db(database), RELAY_PLAN);
+  await ensurePlan(durableDatabase(client, database), RELAY_PLAN);
 }
 
 /** Creates a consumer's collections and indexes where they are missing. */
 export async function ensureConsumerCollections(client: MongoClient, database: string): Promise<void> {
-  await ensurePlan(client.db(database), CONSUMER_PLAN);
+  await ensurePlan(durableDatabase(client, database), CONSUMER_PLAN);
 }
 
 /** Creates one outbox collection with its indexes: what is left to do after a drop. */
 export async function ensureOutbox(client: MongoClient, namespace: Namespace): Promise<void> {
   const { database, collection } = namespaceParts(namespace);
-  await ensurePlan(client.db(database), { [collection]: OUTBOX_INDEXES });
+  await ensurePlan(durableDatabase(client, database), { [collection]: OUTBOX_INDEXES });
 }
 
 /** `database.collection`: a database's name has no dot, a collection's may. */

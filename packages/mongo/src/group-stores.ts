@@ -1,6 +1,7 @@
 import type { GroupStore, ParkedQueue } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
+import { durableDatabase } from './database.js';
 import { createDatabaseClock } from './database-clock.js';
 import { groupCollections } from './group-collections.js';
 import { createGroupStore } from './group-store.js';
@@ -30,7 +31,7 @@ export function createGroupStores(options: GroupStoresOptions): GroupStores {
     const message = `inboxRetentionMs of group ${group} is ${inboxRetentionMs}; accepted: an integer of 1 or more.`;
     throw new NightporterError('NP_CONFIG_INVALID', message);
   }
-  const collections = groupCollections(client.db(options.database));
+  const collections = groupCollections(durableDatabase(client, options.database));
   const clock = createDatabaseClock(client);
   return {
     store: createGroupStore({ client, group, collections, clock, inboxRetentionMs }),

@@ -1,6 +1,7 @@
 import { NightporterError, isNightporterError } from '@nightporter/protocol';
 import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
 import { OUTBOX_COLLECTIONS } from './collections.js';
+import { durableDatabase } from './database.js';
 import type { GroupDocument, RegistryDocument } from './documents.js';
 import { runTransaction } from './transactions.js';
 
@@ -29,7 +30,7 @@ export async function registerGroup(
     const message = `Group ${JSON.stringify(group)} with topics [${topics.join(', ')}] cannot be registered: it needs a name other than "${REGISTRY}", and a topic.`;
     throw new NightporterError('NP_CONFIG_INVALID', message);
   }
-  const groups = client.db(producerDatabase).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
+  const groups = durableDatabase(client, producerDatabase).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
   const operation = `registering group ${group} in ${groups.namespace}`;
   for (let attempt = 1; ; attempt += 1) {
     try {

@@ -8,7 +8,7 @@ import { faultOf, guarded } from './driver-errors.js';
 /** Both sides as numbers: SecantusDB compares a stored date with `$$NOW` wrongly. */
 const EXPIRED = { $lte: [{ $toLong: '$expiresAt' }, { $toLong: '$$NOW' }] };
 
-/** Leases in `relay_leases`: one atomic update takes, renews or is refused. */
+/** Leases in `relay_leases`: one atomic update takes or renews, or finds nothing that it may. */
 export function createLeaseStore(database: Db): LeaseStore {
   const leases = database.collection<LeaseDocument>(RELAY_COLLECTIONS.leases);
   const place = `${database.databaseName}.${RELAY_COLLECTIONS.leases}`;
@@ -37,27 +37,40 @@ async function acquire(
   throw new NightporterError('NP_STORE_UNAVAILABLE', `The lease ${request.shard} keeps being deleted by somebody.`);
 }
 
-/** Null when somebody else holds it: then nothing matches, and the upsert meets the existing document. */
+/** Null when somebody else holds it. */
 async function take(
   leases: Collection<LeaseDocument>,
-  { shard, owner, durationMs }: Parameters<LeaseStore['acquire']>[0],
+  request: Parameters<LeaseStore['acquire']>[0],
 ): Promise<LeaseDocument | null> {
-  const isOurs: Document = {
-    $and: [{ $eq: ['$owner', { $literal: owner }] }, { $not: [EXPIRED] }],
-  };
+  const { shard, owner } = request;
+  const free = { _id: shard, $or: [{ owner }, { $expr: EXPIRED }] };
+  return (
+    (await leases.findOneAndUpdate(free, leaseUpdate(request), { returnDocument: 'after' })) ??
+    (await create(leases, request))
+  );
+}
+
+/** A statement of its own, since MongoDB refuses $expr together with an upsert. Null when there is a lease after all. */
+async function create(
+  leases: Collection<LeaseDocument>,
+  request: Parameters<LeaseStore['acquire']>[0],
+): Promise<LeaseDocument | null> {
+  try {
+    const without = { _id: request.shard, owner: { $exists: false } };
+    return await leases.findOneAndUpdate(without, leaseUpdate(request), { upsert: true, returnDocument: 'after' });
+  } catch (error) {
+    if (faultOf(error) === 'duplicate-key') return null;
+    throw error;
+  }
+}
+
+function leaseUpdate({ owner, durationMs }: Parameters<LeaseStore['acquire']>[0]): Document[] {
+  const isOurs = { $and: [{ $eq: ['$owner', { $literal: owner }] }, { $not: [EXPIRED] }] };
   const lease = {
     epoch: { $add: [{ $ifNull: ['$epoch', 0] }, { $cond: [isOurs, 0, 1] }] },
     takenOver: { $not: [isOurs] },
     owner: { $literal: owner },
     expiresAt: { $add: ['$$NOW', durationMs] },
   };
-  try {
-    return await leases.findOneAndUpdate({ _id: shard, $or: [{ owner }, { $expr: EXPIRED }] }, [{ $set: lease }], {
-      upsert: true,
-      returnDocument: 'after',
-    });
-  } catch (error) {
-    if (faultOf(error) === 'duplicate-key') return null;
-    throw error;
-  }
+  return [{ $set: lease }];
 }

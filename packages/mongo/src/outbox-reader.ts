@@ -11,6 +11,7 @@ import type { OutboxReader, RowReference, SweepCursor } from '@nightporter/relay
 import type { Collection, Filter, MongoClient, Sort } from 'mongodb';
 import { groupedBy, mapAtOnce, partsOf } from './batches.js';
 import { OUTBOX_COLLECTIONS, namespaceParts } from './collections.js';
+import { durableDatabase } from './database.js';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.js';
 import { guarded } from './driver-errors.js';
 import { hasRetryTime, outboxRow } from './outbox-rows.js';
@@ -39,7 +40,7 @@ export function createOutboxReader(client: MongoClient, namespaces: readonly Nam
 
 export function outboxCollection(client: MongoClient, namespace: Namespace): Documents {
   const { database, collection } = namespaceParts(namespace);
-  return client.db(database).collection<OutboxDocument>(collection);
+  return durableDatabase(client, database).collection<OutboxDocument>(collection);
 }
 
 async function readUnsettled(
@@ -114,7 +115,7 @@ async function slotsOf(
   namespace: Namespace,
   aggregates: readonly AggregateKey[],
 ): Promise<ReadonlyMap<string, Slot>> {
-  const database = client.db(namespaceParts(namespace).database);
+  const database = durableDatabase(client, namespaceParts(namespace).database);
   const heads = database.collection<OutboxHeadDocument>(OUTBOX_COLLECTIONS.heads);
   const found = await heads.find({ _id: { $in: [...aggregates] } }, { projection: { eventKey: 1 } }).toArray();
   return new Map(found.map((head) => [head._id, slotOf(head.eventKey)]));
@@ -165,7 +166,7 @@ async function lookUpInOutbox(
 
 /** The archive is one collection, or one per time bucket with a suffix. */
 async function archivedAmong(client: MongoClient, namespace: Namespace, ids: readonly EventId[]): Promise<EventId[]> {
-  const database = client.db(namespaceParts(namespace).database);
+  const database = durableDatabase(client, namespaceParts(namespace).database);
   const name = new RegExp(`^${OUTBOX_COLLECTIONS.archive}(_|$)`);
   const archives = await database.listCollections({ name }, { nameOnly: true }).toArray();
   const found: EventId[] = [];

@@ -4,6 +4,7 @@ import type { MongoClient } from 'mongodb';
 import { createCapture } from './capture.js';
 import { createCheckpointStore } from './checkpoints.js';
 import { namespaceParts } from './collections.js';
+import { durableDatabase } from './database.js';
 import { createLeaseStore } from './leases.js';
 import { createOutboxMarker } from './outbox-marker.js';
 import { createOutboxReader } from './outbox-reader.js';
@@ -32,7 +33,7 @@ export interface RelayStores {
 export function createRelayStores(options: RelayStoresOptions): RelayStores {
   const { client, namespaces, onWarning = () => undefined } = options;
   namespaces.forEach(namespaceParts);
-  const database = client.db(options.database);
+  const database = durableDatabase(client, options.database);
   return {
     leases: createLeaseStore(database),
     checkpoints: createCheckpointStore(database),
