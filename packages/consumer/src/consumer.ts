@@ -1,4 +1,4 @@
-import { NightporterError, Wakeup } from '@nightporter/protocol';
+import { NightporterError, Wakeup, type Random } from '@nightporter/protocol';
 import { StoreCircuit } from './circuit.js';
 import { Counters } from './counters.js';
 import { DueBell, type ConsumerPorts, type Engine } from './engine.js';
@@ -46,6 +46,7 @@ class ConsumerEngine<Session> implements Consumer {
     const delays = options.retryDelays ?? { kind: 'schedule' as const, delaysMs: options.retryScheduleMs };
     this.#group = group;
     this.#engine = {
+      owner: `${group}-${uniquePart(random)}`,
       ports,
       options,
       handlers,
@@ -75,8 +76,11 @@ class ConsumerEngine<Session> implements Consumer {
     }
     this.#state = 'running';
     const engine = this.#engine;
-    const receivers = engine.ports.subscribers.flatMap((subscriber) =>
-      Array.from({ length: engine.options.receiveLoops }, () => receiveLoop(engine, subscriber)),
+    const { receiveLoops } = engine.options;
+    const receivers = engine.ports.subscribers.flatMap((subscriber, index) =>
+      Array.from({ length: receiveLoops }, (_, loop) =>
+        receiveLoop(engine, { subscriber, loop: index * receiveLoops + loop }),
+      ),
     );
     const loops = [...receivers, retryLoop(engine), scanLoop(engine)];
     const drained = Promise.all(loops.map((loop) => loop.catch(engine.fail))).then(() => {
@@ -117,4 +121,13 @@ class ConsumerEngine<Session> implements Consumer {
     });
     stopping.ringForGood();
   }
+}
+
+/** 64 random bits in hex. */
+function uniquePart(random: Random): string {
+  const word = (): string =>
+    Math.floor(random() * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0');
+  return word() + word();
 }

@@ -1,6 +1,7 @@
 import { Wakeup, sleep, type Clock, type Random, type RetryPolicy } from '@nightporter/protocol';
 import type { StoreCircuit } from './circuit.js';
 import type { Counters } from './counters.js';
+import { classify } from './failure.js';
 import type { ConsumerOptions } from './options.js';
 import type {
   ConsumerEvent,
@@ -9,6 +10,7 @@ import type {
   GroupStore,
   Handlers,
   ParkedQueue,
+  StartedRecords,
   Subscriber,
 } from './ports.js';
 
@@ -18,6 +20,8 @@ export interface ConsumerPorts<Session> {
   readonly subscribers: readonly Subscriber[];
   readonly store: GroupStore<Session>;
   readonly parked: ParkedQueue;
+  /** Without it, only the broker's delivery count tells that an event may have ended its process. */
+  readonly started?: StartedRecords;
   readonly emitter: Emitter<Session>;
   readonly clock: Clock;
   readonly random: Random;
@@ -26,6 +30,8 @@ export interface ConsumerPorts<Session> {
 
 /** What the loops of one consumer share. */
 export interface Engine<Session> {
+  /** Names this process start. */
+  readonly owner: string;
   readonly ports: ConsumerPorts<Session>;
   readonly options: ConsumerOptions;
   readonly handlers: Handlers<Session>;
@@ -59,4 +65,16 @@ export class DueBell {
     if (!this.#isRung) await sleep(ports.clock, forMs, this.#bell, stopping);
     this.#isRung = false;
   }
+}
+
+/** A call to the database, outside of the settling transactions, has failed: told, and waited for like any outage. */
+export function storeFailed<Session>(engine: Engine<Session>, operation: string, error: unknown): void {
+  const failure = classify(error);
+  if (failure === 'broken') throw error;
+  if (failure === 'conflict') {
+    engine.tell({ kind: 'conflict' });
+    return;
+  }
+  engine.tell({ kind: 'database-unavailable', operation, error });
+  engine.circuit.failed();
 }

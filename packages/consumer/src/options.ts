@@ -53,8 +53,9 @@ export interface ConsumerOptions {
    */
   readonly hardshipsMax: number;
   /**
-   * Deliveries of an unsettled message whose handler runs straight away. One delivered more often may have killed its process: it is
-   * parked first, and runs as a claim, which counts the attempt before the handler runs.
+   * Deliveries of an unsettled message whose handler runs straight away. One delivered more often, or on record as started by
+   * another process, may have ended that process: it is parked first, and runs as a claim, which counts the attempt before
+   * the handler runs.
    */
   readonly deliveriesTrusted: number;
   /** How long `stop` waits for the work in hand; near its end, what still runs is rolled back. */

@@ -177,6 +177,15 @@ export interface ParkedQueue {
   wake(request: { olderThanMs: number; limit: number }): Promise<number>;
 }
 
+/**
+ * What is in whose hands, kept where a death does not reach it. `begin` records that receive loop `loop` of `owner` (unique per process
+ * start) now works on these events, in place of what it recorded before, and returns those of them that stand under another
+ * owner: unless they are settled, that owner gave them up, died with them, or has not finished. Records older than a day may go.
+ */
+export interface StartedRecords {
+  begin(batch: { owner: string; loop: number; events: readonly EventId[] }): Promise<readonly EventId[]>;
+}
+
 /** An event as a handler writes it; identity, version, correlation and causation are added. */
 export interface NewEvent {
   readonly aggregateType: string;

@@ -3,13 +3,21 @@ import { settleBatch } from './batch.js';
 import { backoffMs } from './circuit.js';
 import type { Engine } from './engine.js';
 import { workOf } from './incoming.js';
+import { beginBatch } from './started.js';
 import type { Delivery, Subscriber } from './ports.js';
 
 /** A receive that comes back empty sooner than this did not wait; the loop then waits instead, so as not to spin. */
 const EMPTY_RECEIVE_MS = 50;
 
+/** Where a loop receives from, and its number within the process. */
+export interface ReceivePlace {
+  readonly subscriber: Subscriber;
+  readonly loop: number;
+}
+
 /** Receives, settles, acknowledges, one batch at a time, until the consumer stops. Nothing is received while the database is away. */
-export async function receiveLoop<Session>(engine: Engine<Session>, subscriber: Subscriber): Promise<void> {
+export async function receiveLoop<Session>(engine: Engine<Session>, place: ReceivePlace): Promise<void> {
+  const { subscriber } = place;
   const { circuit, options, ports, stopping } = engine;
   let failures = 0;
   while (await circuit.whenClosed(stopping)) {
@@ -24,7 +32,7 @@ export async function receiveLoop<Session>(engine: Engine<Session>, subscriber: 
       await pauseAfter(engine, failures, stopping);
       continue;
     }
-    if (deliveries.length > 0) await takeBatch(engine, subscriber, deliveries);
+    if (deliveries.length > 0) await takeBatch(engine, place, deliveries);
     else if (ports.clock.now() - startedAt < EMPTY_RECEIVE_MS) await sleep(ports.clock, EMPTY_RECEIVE_MS, stopping);
   }
 }
@@ -32,7 +40,7 @@ export async function receiveLoop<Session>(engine: Engine<Session>, subscriber: 
 /** A batch that arrives while the consumer stops is settled like any other: left alone it would lock its queue until it is visible again. */
 async function takeBatch<Session>(
   engine: Engine<Session>,
-  subscriber: Subscriber,
+  { subscriber, loop }: ReceivePlace,
   deliveries: readonly Delivery[],
 ): Promise<void> {
   const { counters, options } = engine;
@@ -44,7 +52,8 @@ async function takeBatch<Session>(
   counters.inHand('batchesInHand', 1);
   let durable: number;
   try {
-    durable = await settleBatch(engine, works);
+    const begun = await beginBatch(engine, loop, works);
+    durable = begun === null ? 0 : await settleBatch(engine, begun);
   } finally {
     counters.inHand('batchesInHand', -1);
     await hold.release();

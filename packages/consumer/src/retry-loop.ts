@@ -1,6 +1,6 @@
 import { Wakeup, sleep } from '@nightporter/protocol';
-import type { Engine } from './engine.js';
-import { classify, parkedFailureOf } from './failure.js';
+import { storeFailed, type Engine } from './engine.js';
+import { parkedFailureOf } from './failure.js';
 import { workOfClaim } from './incoming.js';
 import type { ParkedEvent } from './ports.js';
 import { park, settleOne, type OneResult } from './settle-one.js';
@@ -93,15 +93,4 @@ export async function scanLoop<Session>(engine: Engine<Session>): Promise<void> 
     }
     await sleep(ports.clock, options.scanEveryMs, stopping);
   }
-}
-
-function storeFailed<Session>(engine: Engine<Session>, operation: string, error: unknown): void {
-  const failure = classify(error);
-  if (failure === 'broken') throw error;
-  if (failure === 'conflict') {
-    engine.tell({ kind: 'conflict' });
-    return;
-  }
-  engine.tell({ kind: 'database-unavailable', operation, error });
-  engine.circuit.failed();
 }

@@ -5,6 +5,7 @@ import {
   type ConsumerOptions,
   type ConsumerPorts,
   type Handlers,
+  type StartedRecords,
 } from '@nightporter/consumer';
 import { MESSAGE_PROPERTIES, digestOf, encodeEnvelope, type EventEnvelope } from '@nightporter/contracts';
 import { aggregateKey, aggregateVersion, eventId, groupId, type AggregateKey } from '@nightporter/protocol';
@@ -83,6 +84,15 @@ export const leaveEffect: Handlers<MemorySession> = {
   OrderPaid: ({ event, session }) => session.effect(event.eventId),
 };
 
+/** Different numbers for each member, so that no two processes have one name. */
+function counting(): () => number {
+  starts += 1;
+  let number = starts / 1_000;
+  return () => (number = (number + 0.618) % 1);
+}
+
+let starts = 0;
+
 /** Starts a member of a group; `group` is shared by the members of one world. */
 export function startMember(world: MemoryWorld, setup: MemberSetup = {}): Member {
   const group = setup.group ?? 'billing';
@@ -92,7 +102,7 @@ export function startMember(world: MemoryWorld, setup: MemberSetup = {}): Member
     ...world.groupStores(group),
     emitter: world.emitter,
     clock: world.clock,
-    random: () => 0.5,
+    random: counting(),
     observe: (event) => told.push(event),
   };
   const consumer = createConsumer(
@@ -121,4 +131,43 @@ export async function stopMember(world: MemoryWorld, member: Member): Promise<vo
   await world.clock.advance(11_000);
   await stopped;
   await member.running;
+}
+
+/** A process that can die: from then on none of its calls is made, and none returns. */
+export interface Mortal {
+  isDead: boolean;
+}
+
+export function mortalPorts(
+  ports: ConsumerPorts<MemorySession>,
+  mortal: Mortal,
+): Partial<ConsumerPorts<MemorySession>> {
+  const alive = <Result>(call: () => Promise<Result>): Promise<Result> =>
+    mortal.isDead ? new Promise<never>(() => undefined) : call();
+  const { parked, store, subscribers } = ports;
+  return {
+    store: { transact: (work) => alive(() => store.transact(work)) },
+    parked: {
+      claimDue: (request) => alive(() => parked.claimDue(request)),
+      giveBack: (claimed) => alive(() => parked.giveBack(claimed)),
+      wake: (request) => alive(() => parked.wake(request)),
+    },
+    subscribers: subscribers.map((subscriber) => ({
+      receive: (request) => alive(() => subscriber.receive(request)),
+      acknowledge: (deliveries) => alive(() => subscriber.acknowledge(deliveries)),
+      extend: (deliveries, invisibleMs) => alive(() => subscriber.extend(deliveries, invisibleMs)),
+    })),
+  };
+}
+
+/** What is in whose hands, as the database would keep it. */
+export function startedRecords(): StartedRecords {
+  const records = new Map<string, { owner: string; events: readonly string[] }>();
+  return {
+    begin: ({ events, loop, owner }) => {
+      records.set(`${owner} ${loop}`, { owner, events });
+      const elsewhere = [...records.values()].filter((record) => record.owner !== owner);
+      return Promise.resolve(events.filter((event) => elsewhere.some((record) => record.events.includes(event))));
+    },
+  };
 }

@@ -1,16 +1,19 @@
-import { versionKey, type Handlers } from '@nightporter/consumer';
+import { versionKey, type Handlers, type StartedRecords } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   TOPIC,
   keyFor,
   leaveEffect,
+  mortalPorts,
   send,
   settled,
   startMember,
+  startedRecords,
   stopMember,
   type Member,
   type MemberSetup,
+  type Mortal,
   type SentEvent,
 } from './consumer-engine.support.js';
 import { createMemoryWorld, type MemorySession, type MemoryWorld } from './memory/index.js';
@@ -246,31 +249,72 @@ describe('a poison event', () => {
     expect([...world.database.outbox.rows()]).toEqual([]);
   });
 
-  test('that ends its process each time is isolated, and dead when its attempts are spent', async () => {
-    const member = start({
-      options: { attemptsMax: 2, claimMs: 40_000, deliveriesTrusted: 1 },
-      // What a dead process leaves behind: nothing but the claim.
-      handlers: {
-        OrderPaid: ({ event, session }) =>
-          event.eventId === 'a-1' ? new Promise<void>(() => undefined) : session.effect(event.eventId),
-      },
-    });
-    send(world, ...history('a', 2), ...history('b', 1));
-    await settled(world);
-    expect(member.effects()).toEqual([]);
-    for (let process = 0; process < 4; process += 1) {
-      start({
-        options: { attemptsMax: 2, claimMs: 40_000, deliveriesTrusted: 1, handlerMs: 39_000 },
+  /** Processes that die in the handler of `a-1`, one after the other, each started when the one before is dead. */
+  async function dieAgainAndAgain(
+    setup: Pick<MemberSetup, 'options'> & { started?: StartedRecords },
+  ): Promise<number[]> {
+    const attemptsOnRecord: number[] = [];
+    for (let process = 0; process < 8; process += 1) {
+      const mortal: Mortal = { isDead: false };
+      startMember(world, {
+        options: { attemptsMax: 2, claimMs: 40_000, ...setup.options },
+        ports: (ports) => ({
+          ...mortalPorts(ports, mortal),
+          ...(setup.started === undefined ? {} : { started: setup.started }),
+        }),
         handlers: {
-          OrderPaid: ({ event, session }) =>
-            event.eventId === 'a-1' ? new Promise<void>(() => undefined) : session.effect(event.eventId),
+          OrderPaid: async ({ event, session }) => {
+            if (event.eventId === 'a-1') {
+              mortal.isDead = true;
+              const [row] = world.group('billing').parked();
+              attemptsOnRecord.push(row?.attempts ?? 0);
+              await new Promise(() => undefined);
+            }
+            await session.effect(event.eventId);
+          },
         },
-        ports: ({ clock }) => ({ clock }),
       });
+      await world.clock.advance(45_000);
+      mortal.isDead = true;
     }
-    await world.clock.advance(200_000);
-    expect(member.effects()).toContain('b-1');
-    expect(member.parked()[0]).toMatchObject({ state: 'dead', attempts: 2 });
+    return attemptsOnRecord;
+  }
+
+  test('that ends its process is charged before it runs, isolated, and dead when its attempts are spent', async () => {
+    send(world, ...history('b', 1), ...history('a', 2), ...history('c', 1));
+    const started = startedRecords();
+    expect(await dieAgainAndAgain({ options: { deliveriesTrusted: 100 }, started })).toEqual([0, 1, 2]);
+    expect(world.group('billing').effects).toEqual(['b-1', 'c-1']);
+    expect(world.group('billing').parked()).toMatchObject([
+      { state: 'dead', attempts: 2, failure: { code: 'NP_HANDLER_FAILED' } },
+      { state: 'behind', attempts: 0 },
+    ]);
+  });
+
+  test('that ends its process is found by the delivery count where nobody keeps record of what was started', async () => {
+    send(world, ...history('b', 1), ...history('a', 2), ...history('c', 1));
+    expect(await dieAgainAndAgain({ options: { deliveriesTrusted: 2 } })).toEqual([0, 0, 1, 2]);
+    expect(world.group('billing').effects).toEqual(['b-1', 'c-1']);
+    expect(world.group('billing').parked()).toMatchObject([{ state: 'dead', attempts: 2 }, {}]);
+  });
+
+  test('is not run before it is on record as started', async () => {
+    let isDown = true;
+    const member = start({
+      ports: () => ({
+        started: {
+          begin: () =>
+            isDown ? Promise.reject(new NightporterError('NP_STORE_UNAVAILABLE', 'gone')) : Promise.resolve([]),
+        },
+      }),
+    });
+    send(world, ...history('a', 1));
+    await world.clock.advance(5_000);
+    expect(member.effects()).toEqual([]);
+    expect(member.consumer.snapshot().paused).toBe(true);
+    isDown = false;
+    await world.clock.advance(12_000);
+    expect(member.effects()).toEqual(['a-1']);
   });
 });
 
