@@ -42,22 +42,19 @@ export class LaneBook<Row extends LaneRow> {
   readonly idleReads = new Fifo<Lane<Row>>();
   /** Rows of which the outbox has to learn that a send had no answer. */
   readonly toRecord = new Fifo<LaneItem<Row>>();
+  /** The longest held first. */
+  readonly held = new Set<Lane<Row>>();
   rowsInMemory = 0;
   /** Held lanes that were forgotten to keep memory bounded. */
   heldLanesForgotten = 0;
   sweepWanted = false;
   readonly #lanes = new Map<string, Lane<Row>>();
-  readonly #held = new Set<Lane<Row>>();
   readonly #memory: LaneMemory;
   readonly #due = new DueQueue<DueWork<Row>>();
 
   constructor(limits: LaneLimits) {
     this.limits = limits;
     this.#memory = new LaneMemory(limits.rememberedLanesMax);
-  }
-
-  get heldLanes(): number {
-    return this.#held.size;
   }
 
   get nextDueAtMs(): number | null {
@@ -158,20 +155,20 @@ export class LaneBook<Row extends LaneRow> {
     this.release(lane);
     this.#endProbe(lane);
     lane.hold = hold;
-    this.#held.add(lane);
+    this.held.add(lane);
     const kept = lane.queue.filter((item) => !mayBeDeferred(item));
     for (const item of lane.queue) if (mayBeDeferred(item)) settleAll(item);
     if (kept.length < lane.queue.length) lane.deferred = true;
     this.rowsInMemory -= lane.queue.length - kept.length;
     lane.queue = kept;
     if (dueAtMs !== null) this.wakeAt(lane, dueAtMs);
-    if (this.#held.size > this.limits.heldLanesMax) this.#forgetOne(lane);
+    if (this.held.size > this.limits.heldLanesMax) this.#forgetOne(lane);
   }
 
   release(lane: Lane<Row>): void {
     lane.hold = null;
     lane.stamp += 1;
-    this.#held.delete(lane);
+    this.held.delete(lane);
   }
 
   wakeAt(lane: Lane<Row>, atMs: number): void {
@@ -198,7 +195,7 @@ export class LaneBook<Row extends LaneRow> {
   /** When a lane behind a row that only somebody else can move is read again. */
   heldReadAtMs(nowMs: number): number {
     const { heldReadEveryMs, heldReadEveryMaxMs } = this.limits;
-    const spacedMs = Math.max(heldReadEveryMs, this.#held.size * HELD_READ_SPACING_MS);
+    const spacedMs = Math.max(heldReadEveryMs, this.held.size * HELD_READ_SPACING_MS);
     return nowMs + Math.min(spacedMs, Math.max(heldReadEveryMs, heldReadEveryMaxMs));
   }
 
@@ -287,7 +284,7 @@ export class LaneBook<Row extends LaneRow> {
   /** Forgets an old held lane; a sweep brings it back. */
   #forgetOne(newest: Lane<Row>): void {
     let candidates = FORGET_CANDIDATES;
-    for (const lane of this.#held) {
+    for (const lane of this.held) {
       const idle = lane.step === 'free' && lane.queue.length === 0 && lane.marking.size === 0;
       if (idle && lane !== newest) {
         this.release(lane);

@@ -67,15 +67,15 @@ function believe<Row extends LaneRow>(
   }
 }
 
-/** The first row may be sent if no unsettled one lies below it; it had to be known when the read began, or be shown by it. */
+/**
+ * Whatever the outbox has below the first row stands before it by now. What is left to ask is whether the reading can vouch for
+ * that: the row was known when the reading began, so all below it had committed, or the reading itself shows it.
+ */
 function verifyFirst<Row extends LaneRow>(lane: Lane<Row>, rows: readonly Row[]): void {
   const first = lane.queue[0];
-  const lowest = rows[0];
   if (first === undefined) return;
-  const { aggregateVersion: version } = first.row;
-  const isShown = lowest !== undefined && lowest.eventId === first.row.eventId;
-  const hasNoneBelow = lowest === undefined || version < lowest.aggregateVersion;
-  if (isShown || (hasNoneBelow && version <= lane.readFor)) first.verified = true;
+  const isShown = rows[0]?.eventId === first.row.eventId;
+  if (isShown || first.row.aggregateVersion <= lane.readFor) first.verified = true;
 }
 
 function readItem<Row extends LaneRow>(lane: Lane<Row>, row: Row, nowMs: number): LaneItem<Row> {

@@ -1,6 +1,8 @@
-import { aggregateKey, aggregateVersion, eventId, namespace } from './ids.js';
-import type { LaneRow } from './lane.js';
+import { aggregateVersion, eventId, namespace } from './ids.js';
+import type { LaneItem, LaneRow } from './lane.js';
 import type { LanePolicy } from './lane-policy.js';
+import type { LaneTruth } from './lane-refresh.js';
+import { PublishLanes } from './publish-lanes.js';
 
 /** Only tests use this: rows and limits for lanes. */
 export const TEST_POLICY: LanePolicy = {
@@ -37,6 +39,50 @@ export function testRow(aggregateId: string, version: number, changes: Partial<L
   };
 }
 
-export function testLane(aggregateId: string): ReturnType<typeof aggregateKey> {
-  return aggregateKey({ source: 'orders', aggregateType: 'order', aggregateId });
+export interface LanesDriver {
+  readonly lanes: PublishLanes<LaneRow>;
+  /** Ids of the rows whose deliveries were settled, in that order. */
+  readonly settled: readonly string[];
+  see(
+    row: LaneRow,
+    how?: { inOutbox?: boolean; lowest?: boolean; inherited?: boolean; nowMs?: number },
+  ): 'known' | 'new';
+  /** The next row to send; throws when there is none. */
+  next(nowMs?: number): LaneItem<LaneRow>;
+  /** Sends and marks. */
+  publish(item: LaneItem<LaneRow>): void;
+  /** Answers the read that is wanted; throws when none is. */
+  read(rows: readonly LaneRow[], nowMs?: number, lookedUp?: LaneTruth<LaneRow>['lookedUp']): void;
+}
+
+export function driveLanes(policy: Partial<LanePolicy> = {}): LanesDriver {
+  const lanes = new PublishLanes<LaneRow>({ ...TEST_POLICY, ...policy }, () => 0);
+  const settled: string[] = [];
+  return {
+    lanes,
+    settled,
+    see(row, { inOutbox = true, lowest = false, inherited = false, nowMs = 0 } = {}) {
+      const delivery = { settle: () => settled.push(row.eventId) };
+      return lanes.offer({ row, sightedAtMs: nowMs, delivery, inOutbox, lowest, inherited }, nowMs);
+    },
+    next(nowMs = 0) {
+      const item = lanes.nextSend(nowMs);
+      if (item === null) throw new Error('nothing to send');
+      return item;
+    },
+    publish(item) {
+      lanes.sent(item, 0);
+      lanes.markedPublished(item, 'done', 0);
+    },
+    read(rows, nowMs = 0, lookedUp = new Map()) {
+      const { lanes: wanted, limit } = lanes.nextReads(1);
+      const [lane] = wanted;
+      if (lane === undefined) throw new Error('no read is wanted');
+      lanes.refresh(lane, { rows: rows.slice(0, limit), limit, lookedUp }, nowMs);
+    },
+  };
+}
+
+export function idsOf(items: readonly (LaneItem<LaneRow> | null)[]): readonly unknown[] {
+  return items.map((item) => item?.row.eventId ?? null);
 }

@@ -48,7 +48,7 @@ export class PublishLanes<Row extends LaneRow> {
   }
 
   get lanesHeld(): number {
-    return this.#book.heldLanes;
+    return this.#book.held.size;
   }
 
   get heldLanesForgotten(): number {
