@@ -56,9 +56,8 @@ const ARCHIVE_INDEXES: readonly Index[] = [BY_AGGREGATE, { name: 'published', ke
 const ACTION_INDEXES: readonly Index[] = [{ name: 'newest', key: { at: -1 } }];
 
 const INBOX_INDEXES: readonly Index[] = [
-  // One effect per group and event; led by the event, so that an event can be followed through all groups. That there is one
-  // record per group, aggregate and version is in the _id.
-  { name: 'event_group', key: { eventId: 1, group: 1 }, unique: true },
+  // One effect per group and event. That there is one record per group, aggregate and version is in the _id.
+  { name: 'group_event', key: { group: 1, eventId: 1 }, unique: true },
   { name: 'expiry', key: { expireAt: 1 }, expireAfterSeconds: 0 },
 ];
 

@@ -17,7 +17,7 @@ export async function loadGroupState(
   // One after another: a session has one statement at a time.
   const foundPositions = await positions.find({ _id: { $in: positionIds } }, { session }).toArray();
   const settledHere = await inbox.find({ _id: { $in: unique(places) } }, { session }).toArray();
-  const settledAs = await inbox.find({ eventId: { $in: eventIds }, group }, { session }).toArray();
+  const settledAs = await inbox.find({ group, eventId: { $in: eventIds } }, { session }).toArray();
   const foundParked = await parked.find({ _id: { $in: unique([...places, ...behind]) } }, { session }).toArray();
   return {
     positions: new Map(

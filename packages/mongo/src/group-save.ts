@@ -89,7 +89,7 @@ function duplicateOperations(
 ): AnyBulkWriteOperation<InboxDocument>[] {
   return changes.flatMap((change) =>
     change.kind === 'count-duplicate'
-      ? [{ updateOne: { filter: { eventId: change.eventId, group }, update: { $inc: { duplicates: 1 } } } }]
+      ? [{ updateOne: { filter: { group, eventId: change.eventId }, update: { $inc: { duplicates: 1 } } } }]
       : [],
   );
 }
