@@ -1,7 +1,7 @@
 import type { OutboxDocument } from '@nightporter/contracts';
 import { aggregateKey } from '@nightporter/protocol';
 import type { Violation } from '@nightporter/testing';
-import type { Evidence, GroupEvidence } from './evidence.js';
+import type { Evidence } from './evidence.js';
 import type { TrafficResult } from './traffic.js';
 
 /** The line of JSON. */
@@ -55,7 +55,7 @@ export function summarize(findings: Findings): DemoSummary {
     orders: traffic.orders.size,
     events: evidence.rows.length,
     published: evidence.rows.filter(({ status }) => status === 'PUBLISHED').length,
-    settled: evidence.rows.filter((row) => row.status === 'PUBLISHED' && isSettled(row, evidence.groups)).length,
+    settled: settledRows(evidence).length,
     duplicates: evidence.groups.flatMap(({ inbox }) => inbox).reduce((sum, { duplicates }) => sum + duplicates, 0),
     lost: count('lost', 'stuck'),
     doubled: count('doubled'),
@@ -65,10 +65,16 @@ export function summarize(findings: Findings): DemoSummary {
   };
 }
 
-function isSettled(row: OutboxDocument, groups: readonly GroupEvidence[]): boolean {
-  return groups
-    .filter(({ topics }) => topics.includes(row.topic))
-    .every(({ inbox }) => inbox.some(({ eventId }) => eventId === row._id));
+/** Published, and settled in every group registered for its topic. */
+function settledRows({ rows, groups }: Evidence): readonly OutboxDocument[] {
+  const readers = groups.map(({ topics, inbox }) => ({
+    topics,
+    ids: new Set<string>(inbox.map(({ eventId }) => eventId)),
+  }));
+  return rows.filter(
+    ({ _id, status, topic }) =>
+      status === 'PUBLISHED' && readers.every(({ topics, ids }) => !topics.includes(topic) || ids.has(_id)),
+  );
 }
 
 /** From the row's own date to the date of its settlement. Producer and database share one machine, and so one clock, here. */
