@@ -76,7 +76,8 @@ describe('a topic that is wrong', () => {
     expect(failure?.message).toContain(topic);
     await createTopic({ name: topic, type: 'FIFO' });
     await untilGiven(async () => ((await failureOf(publisher, topic)) === null ? true : null), {
-      limitMs: 40_000,
+      // The client itself would look at the route again after 30 s at the earliest.
+      limitMs: 20_000,
       what: 'a send to the topic that is FIFO now',
     });
   });
