@@ -72,6 +72,11 @@ const PARKED_INDEXES: readonly Index[] = [
   { name: 'due', key: { group: 1, state: 1, nextRetryAt: 1 } },
 ];
 
+const STARTED_INDEXES: readonly Index[] = [
+  { name: 'group_events', key: { group: 1, events: 1 } },
+  { name: 'expiry', key: { at: 1 }, expireAfterSeconds: 24 * 60 * 60 },
+];
+
 type Plan = Readonly<Record<string, readonly Index[]>>;
 
 const OUTBOX_PLAN: Plan = {
@@ -94,7 +99,7 @@ const CONSUMER_PLAN: Plan = {
   [CONSUMER_COLLECTIONS.inbox]: INBOX_INDEXES,
   [CONSUMER_COLLECTIONS.positions]: [],
   [CONSUMER_COLLECTIONS.parked]: PARKED_INDEXES,
-  [CONSUMER_COLLECTIONS.started]: [],
+  [CONSUMER_COLLECTIONS.started]: STARTED_INDEXES,
   [CONSUMER_COLLECTIONS.actions]: ACTION_INDEXES,
 };
 

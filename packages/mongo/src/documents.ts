@@ -128,6 +128,16 @@ export interface SetAsideDocument {
   readonly lastFailedAt: Date;
 }
 
+/** `started`: see {@link startedId}. */
+export interface StartedDocument {
+  readonly _id: string;
+  readonly group: string;
+  readonly owner: string;
+  readonly loop: number;
+  readonly events: readonly EventId[];
+  readonly at: Date;
+}
+
 /*
  * Ids of the consumer's documents. They are made of what is asked for, so that a batch is loaded by exact ids. Neither `|` nor `#` nor
  * `:` can stand in an aggregate key, so no two documents share an id whatever a group is called.
@@ -144,4 +154,9 @@ export function placeId(group: string, aggregate: AggregateKey, version: number)
 
 export function asideId(group: string, id: string): string {
   return `${group}|aside:${id}`;
+}
+
+/** Id of what one receive loop of one process start has in hand. */
+export function startedId(group: string, owner: string, loop: number): string {
+  return `${group}|${owner}#${loop}`;
 }

@@ -1,4 +1,4 @@
-import type { GroupStore, ParkedQueue } from '@nightporter/consumer';
+import type { GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { durableDatabase } from './database.js';
@@ -6,6 +6,7 @@ import { createDatabaseClock } from './database-clock.js';
 import { groupCollections } from './group-collections.js';
 import { createGroupStore } from './group-store.js';
 import { createParkedQueue } from './parked-queue.js';
+import { createStartedRecords } from './started-records.js';
 
 export interface GroupStoresOptions {
   readonly client: MongoClient;
@@ -19,6 +20,7 @@ export interface GroupStoresOptions {
 export interface GroupStores {
   readonly store: GroupStore<ClientSession>;
   readonly parked: ParkedQueue;
+  readonly started: StartedRecords;
 }
 
 const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
@@ -31,10 +33,12 @@ export function createGroupStores(options: GroupStoresOptions): GroupStores {
     const message = `inboxRetentionMs of group ${group} is ${inboxRetentionMs}; accepted: an integer of 1 or more.`;
     throw new NightporterError('NP_CONFIG_INVALID', message);
   }
-  const collections = groupCollections(durableDatabase(client, options.database));
+  const database = durableDatabase(client, options.database);
+  const collections = groupCollections(database);
   const clock = createDatabaseClock(client);
   return {
     store: createGroupStore({ client, group, collections, clock, inboxRetentionMs }),
     parked: createParkedQueue({ client, group, collections, clock }),
+    started: createStartedRecords(database, group),
   };
 }

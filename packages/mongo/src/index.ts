@@ -18,6 +18,7 @@ export type {
   RegistryDocument,
   RepairDocument,
   SetAsideDocument,
+  StartedDocument,
   StoredEvent,
 } from './documents.js';
 export { engineOf, type Engine } from './engine.js';
