@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createMemoryWorld, type MemoryWorld } from './memory/index.js';
+import {
+  Barrier,
+  commit,
+  startRelay,
+  statusOf,
+  stopRelay,
+  unavailable,
+  watchLandings,
+  type RelaySetup,
+  type RelayUnderTest,
+} from './relay-engine.support.js';
+
+let world: MemoryWorld;
+let landed: readonly string[];
+let relays: RelayUnderTest[];
+
+beforeEach(() => {
+  world = createMemoryWorld();
+  landed = watchLandings(world);
+  relays = [];
+});
+
+afterEach(async () => {
+  for (const relay of relays) await stopRelay(world, relay);
+});
+
+function start(setup: RelaySetup = {}): RelayUnderTest {
+  const relay = startRelay(world, setup);
+  relays.push(relay);
+  return relay;
+}
+
+describe('the lease', () => {
+  test('goes to a standby at once when its holder stops', async () => {
+    const first = start();
+    await world.clock.advance(100);
+    const second = start({ owner: 'relay-2' });
+    await world.clock.advance(100);
+    expect(second.shard().state).toBe('standby');
+    const stopped = first.relay.stop();
+    await world.clock.advance(1_100);
+    await stopped;
+    expect(second.shard()).toMatchObject({ state: 'following', epoch: 2 });
+    expect(first.shard().state).toBe('stopped');
+  });
+
+  test('that cannot be renewed ends the sending in time, and the standby takes over', async () => {
+    let cut = false;
+    const first = start({
+      ports: ({ leases }) => ({
+        leases: { ...leases, acquire: (request) => (cut ? unavailable() : leases.acquire(request)) },
+      }),
+    });
+    await world.clock.advance(100);
+    cut = true;
+    await world.clock.advance(14_000);
+    expect(first.shard().state).toBe('suspended');
+    const sent = first.calls['publish'] ?? 0;
+    commit(world, 'a');
+    await world.clock.advance(500);
+    expect(first.calls['publish'] ?? 0).toBe(sent);
+    start({ owner: 'relay-2' });
+    await world.clock.advance(2_000);
+    expect(landed).toEqual(['a/1']);
+    cut = false;
+    await world.clock.advance(5_000);
+    expect(first.shard().state).toBe('standby');
+    expect(landed).toEqual(['a/1']);
+  });
+
+  test('renewed late, in the same epoch, takes the session up again', async () => {
+    let cut = false;
+    const relay = start({
+      options: { leaseMs: 3_000 },
+      ports: ({ leases }) => ({
+        leases: { ...leases, acquire: (request) => (cut ? unavailable() : leases.acquire(request)) },
+      }),
+    });
+    await world.clock.advance(100);
+    cut = true;
+    await world.clock.advance(2_750);
+    expect(relay.shard().state).toBe('suspended');
+    commit(world, 'a');
+    await world.clock.advance(20);
+    expect(landed).toEqual([]);
+    world.database.leases.acquire({ shard: 'all', owner: 'relay-1', durationMs: 60_000 });
+    cut = false;
+    await world.clock.advance(2_000);
+    expect(landed).toEqual(['a/1']);
+    expect(relay.shard()).toMatchObject({ state: 'following', epoch: 1 });
+  });
+
+  test('of a relay that slept through it is in a new epoch, and a new session begins', async () => {
+    let cut = false;
+    const relay = start({
+      ports: ({ leases }) => ({
+        leases: { ...leases, acquire: (request) => (cut ? unavailable() : leases.acquire(request)) },
+      }),
+    });
+    await world.clock.advance(100);
+    cut = true;
+    await world.clock.advance(30_000);
+    cut = false;
+    commit(world, 'a');
+    await world.clock.advance(5_000);
+    expect(relay.shard()).toMatchObject({ state: 'following', epoch: 2 });
+    expect(landed).toEqual(['a/1']);
+  });
+
+  test('does not help a relay whose checkpoint was claimed by a later epoch', async () => {
+    const relay = start();
+    await world.clock.advance(100);
+    world.database.checkpoints.claim({ shard: 'all', epoch: 9 as never });
+    commit(world, 'a');
+    await world.clock.advance(1_000);
+    expect(relay.eventsOf('lease-lost')).toMatchObject([{ reason: 'fenced' }]);
+    expect(world.database.checkpoints.documents.get('all')).toMatchObject({ epoch: 9, seq: 0 });
+  });
+});
+
+describe('stop()', () => {
+  test('marks what was sent and saves the checkpoint, so that the next owner sends nothing again', async () => {
+    const first = start();
+    await world.clock.advance(100);
+    for (let index = 0; index < 300; index += 1) commit(world, `order-${index % 7}`);
+    await world.clock.advance(4);
+    await stopRelay(world, first);
+    const checkpoint = world.database.checkpoints.documents.get('all');
+    for (const row of world.database.outbox.oplog.rowsCoveredBy(checkpoint!.token!)) {
+      expect(statusOf(world, row.aggregateId, row.aggregateVersion)).toBe('PUBLISHED');
+    }
+    start({ owner: 'relay-2' });
+    await world.clock.advance(2_000);
+    expect(landed).toHaveLength(300);
+    expect(new Set(landed).size).toBe(300);
+  });
+
+  test('waits for sends in flight, and no longer than drainMs', async () => {
+    const barrier = new Barrier();
+    const relay = start({
+      options: { drainMs: 3_000 },
+      ports: ({ publisher }) => ({
+        publisher: {
+          publish: async (request) => {
+            await barrier.pass();
+            return await publisher.publish(request);
+          },
+        },
+      }),
+    });
+    await world.clock.advance(100);
+    barrier.closed = true;
+    commit(world, 'a');
+    await world.clock.advance(10);
+    let isStopped = false;
+    const stopped = relay.relay.stop().then(() => (isStopped = true));
+    await world.clock.advance(2_900);
+    expect([isStopped, relay.shard().state]).toEqual([false, 'draining']);
+    await world.clock.advance(200);
+    await stopped;
+    expect(relay.shard().state).toBe('stopped');
+  });
+
+  test('before run() has done anything, twice, and while the database is gone, ends it all the same', async () => {
+    const idle = start({ owner: 'relay-2' });
+    await Promise.all([idle.relay.stop(), idle.relay.stop()]);
+    const cutOff = start({
+      ports: () => ({ leases: { acquire: unavailable, release: unavailable } }),
+    });
+    await world.clock.advance(5_000);
+    await stopRelay(world, cutOff);
+    expect(cutOff.shard().state).toBe('stopped');
+  });
+});
