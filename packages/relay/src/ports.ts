@@ -93,7 +93,11 @@ export type SweepCursor = Pick<
   'namespace' | 'source' | 'aggregateType' | 'aggregateId' | 'aggregateVersion'
 >;
 
-/** The truth about outbox rows, read with majority. Rows come in the order (namespace, aggregate, version). */
+/**
+ * The truth about outbox rows, read with majority. Rows come in the order (namespace, aggregate, version). A PROCESSING row
+ * is another relay's claim, and its `dueInMs` the time that the claim has left; a claim that is too old, and one of
+ * this relay's own, is shown as PENDING.
+ */
 export interface OutboxReader {
   /** Unsettled rows of one slot behind `after`, at most `limit`, over all configured namespaces. */
   readUnsettled(request: { slot: Slot; after: SweepCursor | null; limit: number }): Promise<readonly OutboxRow[]>;
@@ -178,8 +182,9 @@ export class PublishError extends NightporterError {
 /**
  * Sends one event and resolves once the broker has stored it. Rejects with a {@link PublishError}: `transient` (try again
  * later, same order), `topic` (nothing of this topic can be sent) or `permanent` (this event can never be sent).
- * Calls for different message groups may overlap; the engine never overlaps two of one group. A call that has rejected
- * may still reach the broker later.
+ * Calls for different aggregates may overlap, also where they share a message group; the engine never overlaps two of one
+ * aggregate, unless the earlier one had no answer for so long that it gave it up. A call that has rejected, or was given
+ * up, may still reach the broker later.
  */
 export interface Publisher {
   publish(request: PublishRequest): Promise<Publication>;
