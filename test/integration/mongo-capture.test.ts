@@ -13,7 +13,7 @@ import { BSON, MongoClient, type Long } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { commitSamples, databaseOf, outboxOf } from '../conformance/mongo-samples.js';
-import { sharedStack } from '../support/stack.js';
+import { sharedStack, uniqueName } from '../support/stack.js';
 import { startOwnMongo } from './mongo-own-server.js';
 import { startMongoProxy } from './mongo-proxy.js';
 
@@ -114,6 +114,29 @@ describe('a change stream of MongoDB', () => {
       await filler.insertMany(Array.from({ length: 1_000 }, (_, n) => ({ n })));
     }
     await expect(openAndRead(capture, tokens[0]!)).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
+  });
+
+  it('says NP_CAPTURE_LOST when the server refuses twice to go on from a place', async (context) => {
+    const appName = uniqueName('refused');
+    const client = await connectMongo({ uri: sharedStack().mongodbUri, appName });
+    open.push(client);
+    const outbox = await prepareOutbox();
+    const stream = await openStream(stores(client, outbox).capture);
+    await stream.read();
+    const point = { configureFailPoint: 'failCommand', data: { failCommands: ['getMore'], errorCode: 2, appName } };
+    const admin = shared.client().db('admin');
+    const armed = await admin.command({ ...point, mode: 'alwaysOn' }).then(
+      () => true,
+      () => false,
+    );
+    if (!armed) return context.skip('the server was started without test commands, so it has no fail points');
+    try {
+      await expect(stream.read()).rejects.toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
+      await expect(stream.read()).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
+    } finally {
+      await admin.command({ ...point, mode: 'off' });
+    }
+    await expect(stream.read()).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
   });
 
   it.each([

@@ -112,6 +112,12 @@ describe('registering a group', () => {
     expect(group?.watermark).toEqual(group?.floor);
   });
 
+  it('needs no collection to be there', async () => {
+    const database = shared.database('orders');
+    await registerGroup(shared.client(), database, { group: 'points', topics: ['orders-events'] });
+    expect(await shared.client().db(database).collection('groups').countDocuments()).toBe(2);
+  });
+
   it('lets many register at once, each counted', async () => {
     const { register, registry } = await registryOf();
     const names = ['a', 'b', 'c', 'd', 'e'];

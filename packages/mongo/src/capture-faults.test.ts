@@ -14,11 +14,12 @@ describe('an error of a change stream', () => {
     ['ChangeStreamFatalError', serverError(280)],
     ['InvalidResumeToken', serverError(260)],
     ['CappedPositionLost', serverError(136)],
+    ['BSONObjectTooLarge', serverError(10334)],
     ['a label alone', serverError(1, 'unknown', 'NonResumableChangeStreamError')],
     ['a message alone', serverError(40585, 'cannot resume stream; the resume token was not found')],
   ])('means lost at any time: %s', (_name, error) => {
-    for (const resuming of [true, false]) {
-      expect(captureError(error, { resuming, place })).toMatchObject({ code: 'NP_CAPTURE_LOST', cause: error });
+    for (const isSuspect of [true, false]) {
+      expect(captureError(error, { isSuspect, place })).toMatchObject({ code: 'NP_CAPTURE_LOST', cause: error });
     }
   });
 
@@ -26,9 +27,9 @@ describe('an error of a change stream', () => {
     ['FailedToParse', serverError(9, 'bad hex')],
     ['a code without a name', serverError(50811)],
     ['BadValue', serverError(2)],
-  ])('counts against the token while one is resumed, and else not: %s', (_name, error) => {
-    expect(captureError(error, { resuming: true, place })).toMatchObject({ code: 'NP_CAPTURE_LOST' });
-    expect(captureError(error, { resuming: false, place })).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
+  ])('counts against a token that is suspect, and else not: %s', (_name, error) => {
+    expect(captureError(error, { isSuspect: true, place })).toMatchObject({ code: 'NP_CAPTURE_LOST' });
+    expect(captureError(error, { isSuspect: false, place })).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
   });
 
   it.each<[string, Error]>([
@@ -38,8 +39,8 @@ describe('an error of a change stream', () => {
     ['a time limit', serverError(50)],
     ['a closed stream', new MongoAPIError('ChangeStream is closed')],
   ])('never counts against the token: %s', (_name, error) => {
-    for (const resuming of [true, false]) {
-      expect(captureError(error, { resuming, place })).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
+    for (const isSuspect of [true, false]) {
+      expect(captureError(error, { isSuspect, place })).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
     }
   });
 });

@@ -1,8 +1,8 @@
 import { NightporterError } from '@nightporter/protocol';
 import { codeOf, faultOf, hasLabel, messageOf, storeUnavailable } from './driver-errors.js';
 
-/** ChangeStreamHistoryLost, ChangeStreamFatalError, InvalidResumeToken, CappedPositionLost. */
-const LOST_CODES = new Set([286, 280, 260, 136]);
+/** ChangeStreamHistoryLost, ChangeStreamFatalError, InvalidResumeToken, CappedPositionLost, BSONObjectTooLarge. */
+const LOST_CODES = new Set([286, 280, 260, 136, 10334]);
 const AUTHENTICATION_FAILED = 18;
 const UNAUTHORIZED = 13;
 const INTERRUPTED = new Set([50, 262, 237, 11601]);
@@ -10,15 +10,14 @@ const INTERRUPTED = new Set([50, 262, 237, 11601]);
 /**
  * What an error of a change stream means to the relay: lost, or to be tried again at the same token.
  *
- * `resuming` is true while a stream is opened at a token. Servers have many codes for a token that they cannot use, some without a name,
- * so whatever the server then refuses counts against the token, except what would hit any stream. To call a good token lost costs a
- * sweep; to try a bad one for ever costs the stream.
+ * `isSuspect` is true while a stream is opened at a token, and when the server has refused to go on from there before. Servers have many
+ * codes for a place that they cannot go on from, some without a name, so whatever they then refuse counts against the token, except what
+ * would hit any stream. To call a good token lost costs a sweep; to try a bad one for ever costs the stream.
  */
-export function captureError(error: unknown, { resuming, place }: { resuming: boolean; place: string }): unknown {
+export function captureError(error: unknown, { isSuspect, place }: { isSuspect: boolean; place: string }): unknown {
   if (error instanceof NightporterError) return error;
-  const fault = faultOf(error);
-  if (fault === 'foreign') return error;
-  if (isLost(error) || (resuming && fault === 'refused' && countsAgainstToken(error))) return captureLost(place, error);
+  if (faultOf(error) === 'foreign') return error;
+  if (isLost(error) || (isSuspect && isRefusal(error))) return captureLost(place, error);
   return storeUnavailable(`reading the change stream of ${place}`, error);
 }
 
@@ -35,7 +34,14 @@ function isLost(error: unknown): boolean {
   );
 }
 
-function countsAgainstToken(error: unknown): boolean {
+/** Whether the server refuses this stream for a reason of its own. */
+export function isRefusal(error: unknown): boolean {
   const code = codeOf(error);
-  return !Number.isNaN(code) && code !== AUTHENTICATION_FAILED && code !== UNAUTHORIZED && !INTERRUPTED.has(code);
+  return (
+    faultOf(error) === 'refused' &&
+    !Number.isNaN(code) &&
+    code !== AUTHENTICATION_FAILED &&
+    code !== UNAUTHORIZED &&
+    !INTERRUPTED.has(code)
+  );
 }

@@ -9,7 +9,7 @@ import {
   type Document,
   type MongoClient,
 } from 'mongodb';
-import { captureError, captureLost } from './capture-faults.js';
+import { captureError, captureLost, isRefusal } from './capture-faults.js';
 import { capturedOf } from './capture-pipeline.js';
 import { messageOf } from './driver-errors.js';
 import { outboxRow } from './outbox-rows.js';
@@ -53,6 +53,8 @@ export class MongoCaptureStream implements CaptureStream {
   #token: ResumeToken | null;
   #reading: Promise<CaptureBatch> | undefined;
   #lost: NightporterError | undefined;
+  /** The server has refused to go on from the token, and has not gone on since. */
+  #wasRefused = false;
   #isClosed = false;
   /** Outboxes whose indexes are to be created again. */
   readonly #unindexed = new Set<Namespace>();
@@ -80,7 +82,7 @@ export class MongoCaptureStream implements CaptureStream {
     );
     this.#first = first;
     const failed = await Promise.race([opened, first]);
-    if (failed?.kind === 'error') throw await this.#failure(failed.error, { resuming: this.#token !== null });
+    if (failed?.kind === 'error') throw await this.#failure(failed.error, { isSuspect: this.#token !== null });
     this.#token ??= tokenOf(changes);
   }
 
@@ -119,10 +121,11 @@ export class MongoCaptureStream implements CaptureStream {
     try {
       const batch = await this.#collect();
       this.#token = batch.token ?? this.#token;
+      this.#wasRefused = false;
       await this.#reindex();
       return batch;
     } catch (error) {
-      throw await this.#failure(error, { resuming: false });
+      throw await this.#failure(error, { isSuspect: this.#wasRefused });
     }
   }
 
@@ -162,9 +165,10 @@ export class MongoCaptureStream implements CaptureStream {
   }
 
   /** Breaks the stream, or ends it where it is lost. */
-  async #failure(error: unknown, { resuming }: { resuming: boolean }): Promise<unknown> {
+  async #failure(error: unknown, { isSuspect }: { isSuspect: boolean }): Promise<unknown> {
     await this.#dispose();
-    const failure = captureError(error, { resuming, place: this.#place });
+    if (isRefusal(error)) this.#wasRefused = true;
+    const failure = captureError(error, { isSuspect, place: this.#place });
     if (failure instanceof NightporterError && failure.code === 'NP_CAPTURE_LOST') this.#lost = failure;
     return failure;
   }

@@ -1,4 +1,4 @@
-import type { NightporterError, Namespace, ResumeToken, Slot } from '@nightporter/protocol';
+import { NightporterError, type Namespace, type ResumeToken, type Slot } from '@nightporter/protocol';
 import type { Capture } from '@nightporter/relay';
 import type { MongoClient } from 'mongodb';
 import { capturePipeline } from './capture-pipeline.js';
@@ -21,6 +21,7 @@ export function createCapture({ client, namespaces, onWarning }: CaptureOptions)
     after: ResumeToken | null;
     slots: readonly Slot[];
   }): Promise<MongoCaptureStream> {
+    if (namespaces.length === 0) throw new NightporterError('NP_CONFIG_INVALID', 'No outbox is configured to capture.');
     const stream = new MongoCaptureStream({
       client,
       namespaces,

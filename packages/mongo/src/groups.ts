@@ -27,7 +27,8 @@ export async function registerGroup(
 ): Promise<void> {
   const { group, topics } = registration;
   if (group === '' || group === REGISTRY || topics.length === 0) {
-    const message = `Group ${JSON.stringify(group)} with topics [${topics.join(', ')}] cannot be registered: it needs a name other than "${REGISTRY}", and a topic.`;
+    const given = `Group ${JSON.stringify(group)} with topics [${topics.join(', ')}]`;
+    const message = `${given} cannot be registered: it needs a topic, and a name other than "" and "${REGISTRY}".`;
     throw new NightporterError('NP_CONFIG_INVALID', message);
   }
   const groups = durableDatabase(client, producerDatabase).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
