@@ -5,7 +5,7 @@ import { buildPrograms, builtFile, runScript, until, type Program } from './prog
 const demos: Program[] = [];
 
 beforeAll(() => {
-  buildPrograms();
+  buildPrograms('scripts');
 });
 afterEach(async () => {
   for (const demo of demos.splice(0)) {

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Programs run as they are delivered, so they must be built; quick when nothing has changed. */
-export function buildPrograms(): void {
+export function buildPrograms(...projects: readonly string[]): void {
   const compiler = `${root}node_modules/typescript/bin/tsc`;
-  const build = spawnSync(process.execPath, [compiler, '-b', 'scripts'], { cwd: root, encoding: 'utf8' });
+  const build = spawnSync(process.execPath, [compiler, '-b', ...projects], { cwd: root, encoding: 'utf8' });
   if (build.status !== 0) throw new Error(`the programs cannot be built:\n${build.stdout}${build.stderr}`);
 }
 
