@@ -25,7 +25,7 @@ async function main() {
   if (command === 'test') return void (install(), await test());
   if (!PROGRAMS.has(command)) return fail(`unknown command "${command}"; one of: setup, build, test, ${[...PROGRAMS].join(', ')}`);
   install();
-  build();
+  build(programProjects());
   // In this process, so that signals and the exit code are the program's own.
   process.argv = [process.argv[0], join(root, 'scripts', 'dist', `${command}.js`), ...args];
   await import(pathToFileURL(process.argv[1]).href);
@@ -58,9 +58,15 @@ function packageFiles() {
   return ['.', 'test', 'scripts', ...nested].map((folder) => join(folder, 'package.json')).filter((file) => existsSync(join(root, file)));
 }
 
-function build() {
+/** Without `projects`, everything that the root's tsconfig.json refers to. */
+function build(projects = []) {
   progress('building (incremental)');
-  run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b']);
+  run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b', ...projects]);
+}
+
+/** What the programs run: themselves and the services that they start. */
+function programProjects() {
+  return ['scripts', ...readdirSync(join(root, 'services')).map((name) => join('services', name))];
 }
 
 /** Everything that must hold, cheapest first; the test runner and its summary come last. */
