@@ -7,7 +7,7 @@ import { isAlive } from '../tools/processes.js';
 import { tailOfFile } from '../tools/tail.js';
 import { ensurePrimary } from './replica-set.js';
 
-const LAUNCH_LIMIT_MS = 30_000;
+const LAUNCH_LIMIT_MS = 60_000;
 const PRIMARY_LIMIT_MS = 30_000;
 
 export interface MongodLaunch {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NightporterError } from '@nightporter/protocol';
 import { REPLICA_SET_NAME } from './mongod-arguments.js';
 
-const SERVER_SELECTION_MS = 5_000;
+const ANSWER_LIMIT_MS = 5_000;
 const POLL_MS = 50;
 const ALREADY_INITIALIZED = 23;
 
@@ -20,7 +20,7 @@ export interface EngineInfo {
  */
 export async function ensurePrimary({ port, limitMs }: { port: number; limitMs: number }): Promise<void> {
   const uri = `mongodb://127.0.0.1:${port}/?directConnection=true`;
-  await withAdmin(uri, async (admin) => {
+  await withAdmin({ uri, limitMs }, async (admin) => {
     const deadline = Date.now() + limitMs;
     let hello = await admin.command({ hello: 1 });
     if (hello['isWritablePrimary'] !== true) await configure(admin, port);
@@ -40,7 +40,7 @@ export async function ensurePrimary({ port, limitMs }: { port: number; limitMs: 
 /** Who answers at a URI. Throws NP_EMBEDDED_START_FAILED when nobody does, or a server without transactions and change streams. */
 export async function identifyServer(at: { source: string; uri: string }): Promise<EngineInfo> {
   try {
-    return await withAdmin(at.uri, async (admin) => {
+    return await withAdmin({ uri: at.uri, limitMs: ANSWER_LIMIT_MS }, async (admin) => {
       const hello = await admin.command({ hello: 1 });
       if (hello['setName'] === undefined && hello['msg'] !== 'isdbgrid') {
         throw new NightporterError(
@@ -87,11 +87,8 @@ async function moveMember(admin: Db, port: number): Promise<void> {
   await admin.command({ replSetReconfig: config as Document, force: true });
 }
 
-async function withAdmin<T>(uri: string, work: (admin: Db) => Promise<T>): Promise<T> {
-  const client = new MongoClient(uri, {
-    serverSelectionTimeoutMS: SERVER_SELECTION_MS,
-    appName: 'nightporter-embedded',
-  });
+async function withAdmin<T>(at: { uri: string; limitMs: number }, work: (admin: Db) => Promise<T>): Promise<T> {
+  const client = new MongoClient(at.uri, { serverSelectionTimeoutMS: at.limitMs, appName: 'nightporter-embedded' });
   try {
     return await work(client.db('admin'));
   } finally {

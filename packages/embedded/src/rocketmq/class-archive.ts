@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { NightporterError } from '@nightporter/protocol';
 import { fingerprint } from '../assets.js';
 import { prepare } from '../cache/prepare.js';
 import { takeDataFolder } from '../data-folder.js';
@@ -7,7 +8,10 @@ import type { Surroundings } from '../options.js';
 import { reservePorts } from '../tools/ports.js';
 import { rocketMqJvm, rocketMqPorts, type Runtime } from './launch.js';
 
-const LIMIT_MS = 2 * 60_000;
+const LIMIT_MS = 4 * 60_000;
+/** The archive is written while the JVM ends, which takes its time. */
+const END_LIMIT_MS = 2 * 60_000;
+const ORDERLY_END = 'exit code 0';
 
 /**
  * Adds an archive of the classes that a broker loads, which makes a start about three times faster. An archive is good for one
@@ -52,7 +56,9 @@ async function write({ file, runtime, at }: { file: string; runtime: Runtime; at
     await jvm.start();
     await jvm.ask({ operation: 'createTopic', name: 'warm-up', type: 'FIFO', queues: 1, writable: true });
     await jvm.ask({ operation: 'createGroup', name: 'warm-up', ordered: true, retryMaxTimes: 1, topics: ['warm-up'] });
-    await jvm.stop();
+    const end = await jvm.halt(END_LIMIT_MS);
+    if (end !== ORDERLY_END)
+      throw new NightporterError('NP_EMBEDDED_PREPARE_FAILED', `the JVM that writes it ended with ${end}`);
   } finally {
     await jvm.kill();
     reservation.release();

@@ -72,24 +72,29 @@ export class Jvm implements ServerProcess {
   }
 
   async kill(): Promise<void> {
-    await this.#end((run) => run.child.kill('SIGKILL'));
+    await this.#end((run) => run.child.kill('SIGKILL'), STOP_LIMIT_MS);
   }
 
-  /** Everything is flushed before the JVM halts; after 15 s it is killed. */
   async stop(): Promise<void> {
-    await this.#end((run) => {
-      run.conversation.stop();
-    });
+    await this.halt(STOP_LIMIT_MS);
   }
 
-  async #end(how: (run: Run) => void): Promise<void> {
+  /** Everything is flushed before the JVM halts; it is killed at the limit. Resolves with how it ended: "exit code 0". */
+  async halt(limitMs: number): Promise<string> {
+    return this.#end((run) => {
+      run.conversation.stop();
+    }, limitMs);
+  }
+
+  async #end(how: (run: Run) => void, limitMs: number): Promise<string> {
     const run = this.#run;
-    if (run?.child.pid === undefined || !isAlive(run.child.pid)) return;
+    if (run?.child.pid === undefined || !isAlive(run.child.pid)) return 'it was down';
     this.#ending = true;
     how(run);
-    const timer = setTimeout(() => run.child.kill('SIGKILL'), STOP_LIMIT_MS);
-    await run.closed;
+    const timer = setTimeout(() => run.child.kill('SIGKILL'), limitMs);
+    const end = await run.closed;
     clearTimeout(timer);
+    return end;
   }
 
   #spawn(): Run {
