@@ -139,8 +139,10 @@ export class MemoryTopic {
     { max, invisibleMs }: { max: number; invisibleMs: number },
   ): readonly HandedOut[] {
     if (progress === undefined) return [];
-    if (progress.lock !== null && progress.lock.untilMs > this.#clock()) return [];
-    this.#unlock(progress);
+    if (progress.lock !== null) {
+      if (progress.lock.untilMs > this.#clock()) return [];
+      this.#unlock(progress);
+    }
     const first = progress.committed;
     const messages = this.#queues[queue]?.slice(first, first + max) ?? [];
     if (messages.length === 0) return [];

@@ -119,6 +119,7 @@ export class MemoryGroup {
     const row = this.findParked(aggregate, version);
     const { position } = this.positionOf(aggregate);
     if (row?.state !== 'dead' || position.version + 1 !== version) return false;
+    if (this.documents.latest(keys.inbox(row.event.envelope.eventId)) !== undefined) return false;
     const next = this.findParked(aggregate, version + 1);
     const changes: GroupChange[] = [
       { kind: 'settle', event: row.event, outcome: 'skipped', attempts: row.attempts },

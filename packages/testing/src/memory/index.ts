@@ -13,7 +13,7 @@ export {
   type LeaseDocument,
 } from './leases.js';
 export { createManualClock, type ManualClock } from './manual-clock.js';
-export { directNetwork, type CallOptions, type LongPoll, type Network, type NoAnswer } from './network.js';
+export { directNetwork, toDatabase, type CallOptions, type LongPoll, type Network, type NoAnswer } from './network.js';
 export { MemoryOplog, type OplogOptions } from './oplog.js';
 export {
   MemoryOutbox,

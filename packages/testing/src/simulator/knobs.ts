@@ -5,6 +5,10 @@ export interface Knobs {
   /** Probability that a call to the database, or to the broker, is lost, loses its answer, or executes late. */
   readonly databaseFaults: number;
   readonly brokerFaults: number;
+  /** How long a process waits for an answer before it gives up. */
+  readonly timeOutMs: number;
+  /** How many times slower than usual every answer is. */
+  readonly slowness: number;
   /** Probability that a process dies at a call: before it is sent, while it is on its way, or before its answer is read. */
   readonly crashAtCalls: number;
   readonly relayCrashes: boolean;
@@ -55,9 +59,11 @@ export function drawKnobs(random: SeededRandom): Knobs {
   const on = (): boolean => random.chance(density);
   const rate = (...rates: [number, ...number[]]): number => (on() ? random.pick(rates) : 0);
   return {
-    databaseFaults: rate(0.01, 0.03, 0.08),
-    brokerFaults: rate(0.01, 0.04, 0.1),
-    crashAtCalls: rate(0.002, 0.006),
+    databaseFaults: rate(0.02, 0.06, 0.12),
+    brokerFaults: rate(0.03, 0.08, 0.15),
+    timeOutMs: random.pick([300, 300, 1_000, 3_000]),
+    slowness: random.pick([1, 1, 4, 15]),
+    crashAtCalls: rate(0.003, 0.01),
     relayCrashes: on(),
     relayPauses: on(),
     relayRestarts: on(),
@@ -89,7 +95,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     twoShards: random.chance(0.3),
     sharedMessageGroup: random.chance(0.2),
     aggregates: random.pick([1, 2, 3, 5]),
-    events: random.pick([4, 8, 20, 40]),
+    events: random.pick([4, 10, 30, 80]),
   };
 }
 
@@ -97,6 +103,8 @@ export function drawKnobs(random: SeededRandom): Knobs {
 export const NO_FAULTS: Knobs = {
   databaseFaults: 0,
   brokerFaults: 0,
+  timeOutMs: 1_000,
+  slowness: 1,
   crashAtCalls: 0,
   relayCrashes: false,
   relayPauses: false,

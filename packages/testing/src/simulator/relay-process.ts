@@ -61,7 +61,7 @@ export function createRelayProcesses(cluster: Cluster, sabotage: Sabotage | null
               tell(cluster, owner, event);
             },
           };
-          return createRelay(sabotage?.relay?.(ports) ?? ports, { owner, ...options });
+          return createRelay(sabotage?.relay?.(ports, cluster) ?? ports, { owner, ...options });
         },
       }),
   );

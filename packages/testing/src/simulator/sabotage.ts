@@ -1,6 +1,9 @@
 import type { ConsumerPorts } from '@nightporter/consumer';
 import type { MemorySession } from '../memory/index.js';
 import type { RelayPorts } from '@nightporter/relay';
+import type { Cluster } from './cluster.js';
+import { CONSUMER_SABOTAGES } from './sabotage-consumer.js';
+import { RELAY_SABOTAGES } from './sabotage-relay.js';
 
 /**
  * Takes one rule of the protocol away, from outside: the engines run unchanged over ports that no longer do, or no longer
@@ -10,8 +13,10 @@ export interface Sabotage {
   readonly name: string;
   /** The rule that is gone. */
   readonly removes: string;
-  readonly relay?: (ports: RelayPorts) => RelayPorts;
-  readonly consumer?: (ports: ConsumerPorts<MemorySession>) => ConsumerPorts<MemorySession>;
+  /** Applied at every start of a relay process. */
+  readonly relay?: (ports: RelayPorts, cluster: Cluster) => RelayPorts;
+  /** Applied at every start of a worker process. */
+  readonly consumer?: (ports: ConsumerPorts<MemorySession>, cluster: Cluster) => ConsumerPorts<MemorySession>;
 }
 
-export const SABOTAGES: readonly Sabotage[] = [];
+export const SABOTAGES: readonly Sabotage[] = [...RELAY_SABOTAGES, ...CONSUMER_SABOTAGES];

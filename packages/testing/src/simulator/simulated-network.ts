@@ -9,6 +9,9 @@ export interface NetworkFaults {
   databaseFaults: number;
   brokerFaults: number;
   crashAtCalls: number;
+  readonly slowness: number;
+  /** On top of what a long poll takes. */
+  readonly timeOutMs: number;
 }
 
 export interface NetworkWorld {
@@ -35,9 +38,6 @@ type CrashMoment = 'before sending' | 'on the way' | 'before the answer' | null;
 
 type Answer<Result> =
   { readonly kind: 'result'; readonly result: Result } | { readonly kind: 'error'; readonly error: unknown };
-
-/** How long a process waits for an answer before it gives up; on top of what a long poll takes. */
-const TIME_OUT_MS = 3_000;
 
 /** The way from one life of a process to the servers. */
 export function simulatedNetwork(incarnation: Incarnation, world: NetworkWorld): Network {
@@ -84,7 +84,7 @@ class Call<Result> {
     if (this.#crash === 'on the way') this.#die();
     if (this.#fate.kind === 'carried out') return;
     const unreachable = this.#fate.kind === 'unreachable';
-    const afterMs = unreachable ? this.#latency() : TIME_OUT_MS + (options.longPoll?.forMs ?? 0);
+    const afterMs = unreachable ? this.#latency() : world.faults.timeOutMs + (options.longPoll?.forMs ?? 0);
     world.schedule.after(afterMs, () => {
       this.#finish({ kind: 'error', error: options.noAnswer(unreachable ? 'unreachable' : 'unanswered') });
     });
@@ -176,8 +176,8 @@ class Call<Result> {
   }
 
   #latency(): number {
-    const { random } = this.#setting.world;
-    return random.chance(0.05) ? random.between(5, 80) : random.between(0.5, 4);
+    const { random, faults } = this.#setting.world;
+    return random.chance(0.05) ? random.between(5, 80) : random.between(0.5, 4) * faults.slowness;
   }
 }
 

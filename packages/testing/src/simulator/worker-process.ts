@@ -52,7 +52,7 @@ export function createWorkerProcesses(cluster: Cluster, sabotage: Sabotage | nul
           restartMsMax: 1_500,
           boot: (life) => {
             const ports = portsOf(cluster, group, life);
-            return createConsumer(sabotage?.consumer?.(ports) ?? ports, {
+            return createConsumer(sabotage?.consumer?.(ports, cluster) ?? ports, {
               ...options,
               group: groupId(group.name),
               handlers: { ThingHappened: handlerOf(cluster, group, life) },
