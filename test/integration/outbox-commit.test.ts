@@ -1,13 +1,13 @@
 import { createOutbox, type Outbox } from '@nightporter/outbox';
-import type { MongoClient } from 'mongodb';
+import { MongoError, type MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sharedStack } from '../support/stack.js';
-import { startCommitProxy, type CommitProxy } from './commit-proxy.js';
+import { startCommandProxy, type CommandFault, type CommandProxy } from './command-proxy.js';
 import { catalogue, codeOf, connect, note, outboxFixture, type OutboxFixture } from './outbox-fixture.js';
 
 let client: MongoClient;
 let fixture: OutboxFixture;
-let proxy: CommitProxy;
+let proxy: CommandProxy;
 let proxied: MongoClient;
 /** The same outbox, behind the proxy. */
 let outbox: Outbox;
@@ -25,7 +25,7 @@ afterAll(async () => {
 beforeEach(async () => {
   fixture = await outboxFixture(client);
   const { host, port } = client.options.hosts[0] ?? {};
-  proxy = await startCommitProxy({ host: host ?? '127.0.0.1', port: port ?? 27017 });
+  proxy = await startCommandProxy({ host: host ?? '127.0.0.1', port: port ?? 27017 });
   proxied = await connect(proxy.uri);
   outbox = createOutbox({ client: proxied, database: fixture.database, source: 'tests', catalogue });
   runs = 0;
@@ -35,6 +35,10 @@ afterEach(async () => {
   await proxied.close();
   await proxy.close();
 });
+
+function strikeCommit(...faults: readonly CommandFault[]): void {
+  proxy.strike('commitTransaction', ...faults);
+}
 
 /** Writes a domain document that no second run could write again, and an event. */
 async function write(id: string, retryMs?: number): Promise<string> {
@@ -51,34 +55,35 @@ async function write(id: string, retryMs?: number): Promise<string> {
 
 describe('a commit', () => {
   it('without a fault passes the proxy once', async () => {
+    expect(proxy.count('commitTransaction')).toBe(0);
     expect(await write('n')).toBe('run 1');
-    expect(proxy.commits()).toBe(1);
+    expect(proxy.count('commitTransaction')).toBe(1);
     expect(await fixture.counts()).toEqual([1, 1, 1]);
   });
 
   it('whose answer is lost is asked again, and committed once', async () => {
-    proxy.strike('lose-answer');
+    strikeCommit('lose-answer');
     expect(await write('n')).toBe('run 1');
-    expect(proxy.commits()).toBe(2);
+    expect(proxy.count('commitTransaction')).toBe(2);
     expect(await fixture.counts()).toEqual([1, 1, 1]);
   });
 
   it('whose every answer is lost is found in the outbox, with the result of the run that committed', async () => {
-    proxy.strike(...Array.from({ length: 50 }, () => 'lose-answer' as const));
+    strikeCommit(...Array.from({ length: 50 }, () => 'lose-answer' as const));
     expect(await write('n')).toBe('run 1');
     expect(runs).toBe(1);
     expect(await fixture.counts()).toEqual([1, 1, 1]);
   });
 
   it('that does not arrive is sent again, and committed once', async () => {
-    proxy.strike('lose-request');
+    strikeCommit('lose-request');
     await write('n');
     expect(await fixture.counts()).toEqual([1, 1, 1]);
     expect(await fixture.versionsOf('n')).toEqual([1]);
   });
 
   it.each([1, 20, 150])('that lands %i ms late, beside its own repetition, is committed once', async (delayMs) => {
-    proxy.strike({ delayMs });
+    strikeCommit({ delayMs });
     await write('n');
     await write('m');
     await new Promise((resolve) => setTimeout(resolve, delayMs + 50));
@@ -99,7 +104,7 @@ describe('a commit', () => {
     const outcomes = await Promise.all(
       commands.map((n) => {
         const fault = faults[n % faults.length];
-        if (fault !== undefined) proxy.strike(fault);
+        if (fault !== undefined) strikeCommit(fault);
         return codeOf(
           outbox.transaction(async ({ session, emit }) => {
             const notes = proxied.db(fixture.database).collection<{ _id: string }>('notes');
@@ -115,7 +120,7 @@ describe('a commit', () => {
   });
 
   it('over which the database is lost for good is called unknown, with the ids to look for', async () => {
-    proxy.strike('lose-database');
+    strikeCommit('lose-database');
     const error: unknown = await write('n', 200).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
     const stored = await fixture.rows.findOne({ aggregateId: 'n' });
@@ -127,5 +132,39 @@ describe('a commit', () => {
     const error: unknown = await write('n', 200).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
     expect(String(error)).toMatch(/nothing is committed/);
+  });
+});
+
+describe('an event on a session of the caller', () => {
+  it.each(['lose-request', 'lose-answer'] as const)(
+    'leaves no hole where the insert met %s, the error was swallowed, and the caller commits',
+    async (fault) => {
+      await proxied.withSession(async (session) => {
+        session.startTransaction();
+        proxy.strike('insert', fault);
+        const emitted = await codeOf(outbox.emit(session, note('n')));
+        expect(emitted).toBeInstanceOf(MongoError);
+        expect((emitted as MongoError).hasErrorLabel('TransientTransactionError')).toBe(true);
+        await expect(session.commitTransaction()).rejects.toThrow();
+      });
+      expect(await fixture.counts()).toEqual([0, 0, 0]);
+    },
+  );
+
+  it("is written once by the driver's own loop, whatever is lost on the way", async () => {
+    for (const [n, command] of ['findAndModify', 'insert', 'commitTransaction'].entries()) {
+      proxy.strike(command, n % 2 === 0 ? 'lose-answer' : 'lose-request');
+      await proxied.withSession((session) => session.withTransaction(() => outbox.emit(session, note('n'))));
+    }
+    expect(await fixture.versionsOf('n')).toEqual([1, 2, 3]);
+    expect(await fixture.headOf('n')).toBe(3);
+  });
+});
+
+describe('a run of a transaction', () => {
+  it.each(['findAndModify', 'insert'])('that loses the connection at its %s is run again', async (command) => {
+    proxy.strike(command, 'lose-answer', 'lose-request');
+    expect(await write('n')).toBe('run 3');
+    expect(await fixture.counts()).toEqual([1, 1, 1]);
   });
 });

@@ -1,5 +1,6 @@
 import { codeOf, connect, note, outboxFixture, type OutboxFixture } from './outbox-fixture.js';
-import type { MongoClient } from 'mongodb';
+import type { Emitter } from '@nightporter/consumer';
+import type { ClientSession, MongoClient } from 'mongodb';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { sharedStack } from '../support/stack.js';
 import { envelopeOf } from '@nightporter/contracts';
@@ -204,9 +205,10 @@ describe('emit on a session of the caller', () => {
   it('in a handler carries the story, the tenant and the trace of its cause', async () => {
     const { outbox, rows } = fixture;
     await outbox.transaction(({ emit }) => emit(note('cause', { headers: { tenantId: 't' } })));
+    const emitter: Emitter<ClientSession> = outbox.emitter();
     const cause = envelopeOf((await rows.findOne({ aggregateId: 'cause' }))!, 'original');
     await client.withSession((session) =>
-      session.withTransaction(() => outbox.emitter()(session, cause)(note('effect'))),
+      session.withTransaction(() => emitter(session, cause)({ ...note('effect'), payload: {} })),
     );
     const effect = await rows.findOne({ aggregateId: 'effect' });
     expect(effect?.headers).toEqual({ tenantId: 't', correlationId: cause.eventId, causationId: cause.eventId });

@@ -8,3 +8,4 @@ export {
   type TransactionOptions,
   type TransactionScope,
 } from './outbox.js';
+export type { OutboxWorld } from './world.js';

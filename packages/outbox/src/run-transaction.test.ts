@@ -213,6 +213,27 @@ describe('a commit without a clear answer', () => {
     expect(outcome).toBe('first');
   });
 
+  it('that is refused in every run does not keep the transaction alive beyond its time', async () => {
+    const stepDown = new MongoServerError({ message: 'x', code: 189, errorLabels: ['TransientTransactionError'] });
+    const { outcome, log } = await play({
+      works: [ready('a')],
+      commits: [{ kind: 'refused', error: stepDown }],
+      testimonies: ['absent'],
+    });
+    expect(codeOf(outcome)).toBe('NP_STORE_UNAVAILABLE');
+    expect(String(outcome)).toMatch(/nothing is committed/);
+    expect(log.length).toBeLessThan(100);
+  });
+
+  it('without an answer is pursued for some time even where the time for retries is nearly over', async () => {
+    const { outcome } = await play({
+      works: [rolledBack(conflict), ready('a')],
+      commits: [...Array.from({ length: 12 }, () => unanswered), committed],
+      testimonies: ['absent'],
+    });
+    expect(outcome).toBe('a');
+  });
+
   it('did not land: the error of the next run is thrown', async () => {
     const error = new Error('is paid already');
     const { outcome } = await play({

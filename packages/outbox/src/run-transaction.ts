@@ -66,7 +66,7 @@ const DOUBT_MS_MIN = 10_000;
 export class TransactionRun<Result> {
   readonly #ports: TransactionPorts<Result>;
   readonly #startedAtMs: number;
-  #deadlineMs: number;
+  readonly #deadlineMs: number;
   #runs = 0;
   #abortedRuns = 0;
   #doubtful: Committing<Result> | null = null;
@@ -122,10 +122,10 @@ export class TransactionRun<Result> {
   }
 
   async #commit(attempt: Attempt<Result>, committing: Committing<Result>): Promise<Settlement<Result>> {
+    const doubtUntilMs = Math.max(this.#deadlineMs, this.#nowMs() + DOUBT_MS_MIN);
     for (let question = 1; ; question += 1) {
       const answer = await attempt.commit();
       if (answer.kind === 'committed') return { kind: 'committed', result: committing.result };
-      this.#deadlineMs = Math.max(this.#deadlineMs, this.#nowMs() + (question === 1 ? DOUBT_MS_MIN : 0));
       switch (judgeCommit(answer.kind, await this.#inquire(committing.receipts))) {
         case 'committed':
           return { kind: 'committed', result: committing.result };
@@ -135,7 +135,7 @@ export class TransactionRun<Result> {
         case 'unknown':
           throw unknownOutcome(committing.receipts, answer.error);
         case 'ask-again':
-          if (this.#timeIsOver()) throw unknownOutcome(committing.receipts, answer.error);
+          if (this.#nowMs() >= doubtUntilMs) throw unknownOutcome(committing.receipts, answer.error);
           await this.#pause(question);
       }
     }
