@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { startRocketMq, type RocketMqServer } from '@nightporter/embedded';
 import { isNightporterError, type ErrorCode } from '@nightporter/protocol';
 import { preflightGroup, preflightTopic } from '@nightporter/rocketmq';
@@ -9,13 +11,17 @@ import { untilGiven } from './rocketmq-samples.js';
 
 /** A server of its own: the commands of an operator need its name server. */
 let server: RocketMqServer;
+/** Where the tool writes its logs. */
+let home: string;
 
 beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'nightporter-mqadmin-'));
   server = await startRocketMq({ topics: [{ name: 'orders-events', queues: 6 }] });
 });
 
 afterAll(async () => {
   await server.stop();
+  rmSync(home, { recursive: true, force: true });
 });
 
 function admin() {
@@ -41,13 +47,14 @@ function commandIn(message: string): string {
 /** Runs the command that a refusal names, as an operator would paste it, with the server's own jars. */
 async function obey(message: string): Promise<void> {
   const running = readFileSync(`/proc/${server.processId ?? 0}/cmdline`, 'utf8').split('\0');
+  const [java = ''] = running;
   const classPath = running[running.indexOf('-cp') + 1] ?? '';
   const child = spawn(
-    'java',
+    java,
     [
       '-XX:TieredStopAtLevel=1',
       '-Drmq.log.root.level=OFF',
-      `-Duser.home=${process.env['TMPDIR'] ?? '/tmp'}`,
+      `-Duser.home=${home}`,
       '-cp',
       classPath,
       'org.apache.rocketmq.tools.command.MQAdminStartup',

@@ -23,8 +23,8 @@ export type MessageVerdict =
 
 /** Limits of the broker and its proxy, as delivered. */
 export const BODY_BYTES_MAX = 4 * 1024 * 1024;
-export const PROPERTIES_BYTES_MAX = 16 * 1024;
-export const TOPIC_LENGTH_MAX = 127;
+const PROPERTIES_BYTES_MAX = 16 * 1024;
+const TOPIC_LENGTH_MAX = 127;
 export const MESSAGE_GROUP_BYTES_MAX = 63;
 
 const TOPIC = /^[%|a-zA-Z0-9_-]+$/;

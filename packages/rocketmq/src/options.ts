@@ -15,7 +15,7 @@ export interface ConnectionOptions {
   readonly tls?: boolean | { readonly rootCertificates: Uint8Array };
   /** Limit of one request, 1,000 ms or more; default 3,000. A relay's lease must be longer. */
   readonly requestTimeoutMs?: number;
-  /** Limit of starting one client (one per topic); default 10,000. */
+  /** Limit of starting one client (one per topic), and of a preflight's question; default 10,000. */
   readonly startTimeoutMs?: number;
   /** Limit of `close()`; default 3,000. */
   readonly closeTimeoutMs?: number;

@@ -12,14 +12,14 @@ const GROUP_REFUSED = 3;
 
 /** Asks the proxy for the route of a topic. Rejects when it does not answer, or answers with another error. */
 export async function askForTopic(options: ConnectionOptions, topic: string): Promise<TopicAnswer> {
-  const { requestTimeoutMs, closeTimeoutMs } = limitsOf(options);
+  const { startTimeoutMs, closeTimeoutMs } = limitsOf(options);
   const client = new HardenedProducer(options, topic);
   try {
     const endpoints = client.getEndpoints();
     const request = new service.QueryRouteRequest()
       .setTopic(new definition.Resource().setName(topic))
       .setEndpoints(endpoints.toProtobuf());
-    const response = await client.transport.queryRoute(endpoints, request, requestTimeoutMs);
+    const response = await client.transport.queryRoute(endpoints, request, startTimeoutMs);
     const status = response.getStatus();
     if (status !== undefined && TOPIC_NOT_FOUND.has(status.getCode())) return { kind: 'missing' };
     if (status?.getCode() !== definition.Code.OK) {
@@ -38,10 +38,10 @@ export async function askForTopic(options: ConnectionOptions, topic: string): Pr
 
 /** Asks the proxy for the settings that it pushes to a consumer of the group. Rejects when it does not answer. */
 export async function askForGroup(options: ConnectionOptions, group: string, topic: string): Promise<GroupAnswer> {
-  const { requestTimeoutMs, closeTimeoutMs } = limitsOf(options);
-  const client = new HardenedConsumer(options, { group, topic, waitMs: requestTimeoutMs });
+  const { startTimeoutMs, closeTimeoutMs } = limitsOf(options);
+  const client = new HardenedConsumer(options, { group, topic, waitMs: startTimeoutMs });
   try {
-    const answer = await client.transport.ask(client.getEndpoints(), client.settingsCommand(), requestTimeoutMs);
+    const answer = await client.transport.ask(client.getEndpoints(), client.settingsCommand(), startTimeoutMs);
     const subscription = answer.getSettings()?.getSubscription();
     const backoff = answer.getSettings()?.getBackoffPolicy();
     // Older proxies return the settings as they came when there is no such group.

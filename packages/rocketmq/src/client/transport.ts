@@ -60,7 +60,7 @@ const REFUSALS = new Set<number>([
   status.UNIMPLEMENTED,
 ]);
 
-export class TransportClosedError extends Error {
+class TransportClosedError extends Error {
   constructor() {
     super('The connection to RocketMQ has been closed.');
     this.name = 'TransportClosedError';
