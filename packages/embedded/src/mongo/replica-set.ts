@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NightporterError } from '@nightporter/protocol';
 import { REPLICA_SET_NAME } from './mongod-arguments.js';
 
-const ANSWER_LIMIT_MS = 5_000;
 const POLL_MS = 50;
 const ALREADY_INITIALIZED = 23;
 
@@ -38,9 +37,9 @@ export async function ensurePrimary({ port, limitMs }: { port: number; limitMs: 
 }
 
 /** Who answers at a URI. Throws NP_EMBEDDED_START_FAILED when nobody does, or a server without transactions and change streams. */
-export async function identifyServer(at: { source: string; uri: string }): Promise<EngineInfo> {
+export async function identifyServer(at: { source: string; uri: string; limitMs: number }): Promise<EngineInfo> {
   try {
-    return await withAdmin({ uri: at.uri, limitMs: ANSWER_LIMIT_MS }, async (admin) => {
+    return await withAdmin(at, async (admin) => {
       const hello = await admin.command({ hello: 1 });
       if (hello['setName'] === undefined && hello['msg'] !== 'isdbgrid') {
         throw new NightporterError(

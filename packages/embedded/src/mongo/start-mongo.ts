@@ -13,6 +13,9 @@ import { identifyServer, type MongoEngine } from './replica-set.js';
 import { discardSecantus, prepareSecantus } from './secantus.js';
 
 const PORT_ATTEMPTS = 5;
+const IDENTIFY_LIMIT_MS = 30_000;
+/** A server that runs already answers at once or not at all. */
+const EXTERNAL_LIMIT_MS = 5_000;
 const URI_VARIABLE = 'MONGODB_URI';
 /** Only compared with itself by mongodb-memory-server; the launcher answers --version with it. */
 const SECANTUS_MONGOD_VERSION = '8.2.11';
@@ -64,7 +67,7 @@ export async function startMongoIn(options: MongoOptions, takeFolder: () => Data
 }
 
 async function external(uri: string): Promise<MongoServer> {
-  const { engine, version } = await identifyServer({ source: URI_VARIABLE, uri });
+  const { engine, version } = await identifyServer({ source: URI_VARIABLE, uri, limitMs: EXTERNAL_LIMIT_MS });
   return { ...externalServer({ variable: URI_VARIABLE, version }), uri, engine };
 }
 
@@ -126,7 +129,11 @@ async function launchOn(ports: PortReservation, { options, at, folder, engine }:
   await mongod.start();
   const identity = await identifyServer({
     uri: `mongodb://127.0.0.1:${port}/?directConnection=true`,
-    source: 'The server just started',
+    source: `Port ${port}`,
+    limitMs: IDENTIFY_LIMIT_MS,
+  }).catch(async (error: unknown) => {
+    await mongod.kill();
+    throw error;
   });
   at.progress(`${identity.engine} ${identity.version} is ready at port ${port}`);
   const server = ownedServer({
