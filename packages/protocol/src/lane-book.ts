@@ -14,12 +14,10 @@ import {
   type LaneItem,
   type LaneRow,
 } from './lane.js';
-import type { LaneLimits } from './lane-policy.js';
+import { heldReadDelayMs, type LaneLimits } from './lane-policy.js';
 import { LaneMemory } from './lane-memory.js';
 import { TopicGates } from './topic-gates.js';
 
-/** Spreads the reads of held lanes: no more than one in so many milliseconds. */
-const HELD_READ_SPACING_MS = 10;
 /** How many of the oldest held lanes are looked at when one is to be forgotten. */
 const FORGET_CANDIDATES = 8;
 
@@ -150,17 +148,16 @@ export class LaneBook<Row extends LaneRow> {
     if (lane.step === 'awaits-read' && lane.queue.length === 1) this.urgentReads.push(lane);
   }
 
-  /** Holds a lane and drops what the outbox has. */
+  /**
+   * Holds a lane and drops what the outbox has; not while the mark is still being written, since until then the outbox does
+   * not show why they should wait.
+   */
   hold(lane: Lane<Row>, hold: Hold, dueAtMs: number | null): void {
     this.release(lane);
     this.#endProbe(lane);
     lane.hold = hold;
     this.held.add(lane);
-    const kept = lane.queue.filter((item) => !mayBeDeferred(item));
-    for (const item of lane.queue) if (mayBeDeferred(item)) settleAll(item);
-    if (kept.length < lane.queue.length) lane.deferred = true;
-    this.rowsInMemory -= lane.queue.length - kept.length;
-    lane.queue = kept;
+    if (hold.kind !== 'marking') this.#defer(lane);
     if (dueAtMs !== null) this.wakeAt(lane, dueAtMs);
     if (this.held.size > this.limits.heldLanesMax) this.#forgetOne(lane);
   }
@@ -194,9 +191,7 @@ export class LaneBook<Row extends LaneRow> {
 
   /** When a lane behind a row that only somebody else can move is read again. */
   heldReadAtMs(nowMs: number): number {
-    const { heldReadEveryMs, heldReadEveryMaxMs } = this.limits;
-    const spacedMs = Math.max(heldReadEveryMs, this.held.size * HELD_READ_SPACING_MS);
-    return nowMs + Math.min(spacedMs, Math.max(heldReadEveryMs, heldReadEveryMaxMs));
+    return nowMs + heldReadDelayMs(this.limits, this.held.size);
   }
 
   /** An outbox may have been replaced: nothing published before says anything about what comes now. */
@@ -233,6 +228,14 @@ export class LaneBook<Row extends LaneRow> {
     if (kind === 'topic' && item.lane.queue.every(mayBeDeferred)) return null;
     const waits = kind === 'failed' || (kind === 'claimed' && item.dueAtMs > nowMs);
     return waits ? item.dueAtMs : this.heldReadAtMs(nowMs);
+  }
+
+  #defer(lane: Lane<Row>): void {
+    const kept = lane.queue.filter((item) => !mayBeDeferred(item));
+    for (const item of lane.queue) if (mayBeDeferred(item)) settleAll(item);
+    if (kept.length < lane.queue.length) lane.deferred = true;
+    this.rowsInMemory -= lane.queue.length - kept.length;
+    lane.queue = kept;
   }
 
   #lineUp(lane: Lane<Row>): void {

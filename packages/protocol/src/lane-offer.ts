@@ -100,9 +100,10 @@ function offerToHeld<Row extends LaneRow>(
   const { row, delivery, inOutbox, lowest } = sighting;
   const { hold } = lane;
   if (hold === null) return;
-  const isFree = lane.step === 'free' && hold.kind !== 'marking';
+  const isMarking = hold.kind === 'marking';
+  const isFree = lane.step === 'free' && !isMarking;
   const isHeldRow = row.eventId === hold.eventId;
-  if (!inOutbox) {
+  if (!inOutbox || isMarking) {
     enqueue(book, lane, sighting, nowMs);
     if (isFree && row.aggregateVersion <= hold.version) book.wantRead(lane);
   } else if (isFree && isHeldRow && row.revision >= hold.revision) {

@@ -22,3 +22,11 @@ export interface LanePolicy extends LaneLimits, FailureLimits {
   /** Between the attempts at a FAILED row. */
   readonly failedBackoff: Backoff;
 }
+
+/** Spreads the reads of held lanes: no more than one in so many milliseconds. */
+const HELD_READ_SPACING_MS = 10;
+
+export function heldReadDelayMs({ heldReadEveryMs, heldReadEveryMaxMs }: LaneLimits, heldLanes: number): number {
+  const spacedMs = Math.max(heldReadEveryMs, heldLanes * HELD_READ_SPACING_MS);
+  return Math.min(spacedMs, Math.max(heldReadEveryMs, heldReadEveryMaxMs));
+}

@@ -28,9 +28,10 @@ describe('a send that fails', () => {
     d.see(testRow('a', 2));
     const item = d.next();
     expect(d.lanes.failed(item, PERMANENT, 0)).toMatchObject({ kind: 'set-aside', status: 'FAILED', retryCount: 1 });
-    expect(d.settled).toEqual(['a/2']);
+    d.see(testRow('a', 3));
+    expect(d.settled, 'nothing is deferred before the outbox shows why').toEqual([]);
     d.lanes.markedFailed(item, { result: 'done', status: 'FAILED', retryInMs: 500 }, 0);
-    expect(d.settled).toEqual(['a/2', 'a/1']);
+    expect(d.settled).toEqual(['a/1', 'a/2', 'a/3']);
     d.lanes.wake(500);
     d.read([testRow('a', 1, { status: 'FAILED', retryCount: 1, revision: 2 })], 500);
     expect(d.lanes.failed(d.next(500), PERMANENT, 500)).toMatchObject({
