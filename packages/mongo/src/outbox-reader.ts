@@ -14,20 +14,29 @@ import { OUTBOX_COLLECTIONS, namespaceParts } from './collections.js';
 import { durableDatabase } from './database.js';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.js';
 import { guarded } from './driver-errors.js';
-import { hasRetryTime, outboxRow } from './outbox-rows.js';
+import { needsMoment, outboxRow } from './outbox-rows.js';
 
 type Documents = Collection<OutboxDocument>;
 
 interface Reading {
   readonly client: MongoClient;
   readonly clock: DatabaseClock;
+  readonly claimMs: number;
 }
 
 const IN_ORDER: Sort = { source: 1, aggregateType: 1, aggregateId: 1, aggregateVersion: 1 };
 
-/** Reads outboxes on the index of what is unsettled, and by id. `namespaces` are the ones that sweeps go over. */
-export function createOutboxReader(client: MongoClient, namespaces: readonly Namespace[]): OutboxReader {
-  const reading: Reading = { client, clock: createDatabaseClock(client) };
+export interface OutboxReaderOptions {
+  readonly client: MongoClient;
+  /** What sweeps go over. */
+  readonly namespaces: readonly Namespace[];
+  /** How long a claim (PROCESSING) stands. */
+  readonly claimMs: number;
+}
+
+/** Reads outboxes on the index of what is unsettled, and by id. */
+export function createOutboxReader({ client, namespaces, claimMs }: OutboxReaderOptions): OutboxReader {
+  const reading: Reading = { client, clock: createDatabaseClock(client), claimMs };
   const swept = [...namespaces].sort();
   return {
     readUnsettled: (request) =>
@@ -179,12 +188,12 @@ async function archivedAmong(client: MongoClient, namespace: Namespace, ids: rea
 }
 
 async function rowsOf(
-  { clock }: Reading,
+  { clock, claimMs }: Reading,
   namespace: Namespace,
   documents: readonly OutboxDocument[],
 ): Promise<OutboxRow[]> {
-  const now = documents.some(hasRetryTime) ? await clock.read() : null;
-  return documents.map((document) => outboxRow(namespace, document, now));
+  const moment = documents.some(needsMoment) ? { now: await clock.read(), claimMs } : null;
+  return documents.map((document) => outboxRow(namespace, document, moment));
 }
 
 function byKey(left: readonly [string, unknown], right: readonly [string, unknown]): number {

@@ -1,11 +1,19 @@
-import type { OutboxDocument, OutboxRow } from '@nightporter/contracts';
+import type { OutboxDocument, OutboxRow, OutboxStatus } from '@nightporter/contracts';
 import type { Namespace } from '@nightporter/protocol';
 
+/** What a row looks like at a moment. */
+export interface Moment {
+  /** By the database's clock. */
+  readonly now: Date;
+  /** How long a claim (PROCESSING) stands before the row counts as PENDING again. */
+  readonly claimMs: number;
+}
+
 /**
- * The row that the relay works with. `now` is the database's clock; without it a row counts as due.
+ * The row that the relay works with; without a moment it counts as due.
  * Never throws: a document that somebody wrote past `emit()` comes as it is, so that the relay can refuse it where an operator sees it.
  */
-export function outboxRow(namespace: Namespace, document: OutboxDocument, now: Date | null): OutboxRow {
+export function outboxRow(namespace: Namespace, document: OutboxDocument, moment: Moment | null): OutboxRow {
   return {
     namespace,
     eventId: document._id,
@@ -21,24 +29,32 @@ export function outboxRow(namespace: Namespace, document: OutboxDocument, now: D
     digest: document.digest,
     headers: document.headers,
     slot: document.slot,
-    status: document.status,
     retryCount: document.retryCount,
     revision: document.revision,
     unanswered: document.unanswered,
     occurredAt: timestampOf(document.occurredAt),
-    dueInMs: dueInMs(document.nextRetryAt, now),
     form: document.skip ? 'tombstone' : 'original',
+    ...standingOf(document, moment),
   };
 }
 
-/** Whether the row cannot be told to be due without the database's clock. */
-export function hasRetryTime(document: OutboxDocument): boolean {
-  return document.nextRetryAt instanceof Date;
+/** Whether it takes the database's clock to tell how the row stands. */
+export function needsMoment({ status, nextRetryAt }: OutboxDocument): boolean {
+  return status === 'PROCESSING' || nextRetryAt instanceof Date;
 }
 
-function dueInMs(nextRetryAt: Date | null, now: Date | null): number {
-  if (!(nextRetryAt instanceof Date) || now === null) return 0;
-  return Math.max(0, nextRetryAt.getTime() - now.getTime());
+function standingOf(
+  { status, nextRetryAt, updatedAt }: OutboxDocument,
+  moment: Moment | null,
+): { readonly status: OutboxStatus; readonly dueInMs: number } {
+  if (moment === null) return { status, dueInMs: 0 };
+  const { now, claimMs } = moment;
+  if (status === 'PROCESSING') {
+    const sinceMs = updatedAt instanceof Date ? updatedAt.getTime() : 0;
+    const leftMs = sinceMs + claimMs - now.getTime();
+    return leftMs > 0 ? { status, dueInMs: leftMs } : { status: 'PENDING', dueInMs: 0 };
+  }
+  return { status, dueInMs: nextRetryAt instanceof Date ? Math.max(0, nextRetryAt.getTime() - now.getTime()) : 0 };
 }
 
 function timestampOf(occurredAt: unknown): string {

@@ -16,6 +16,8 @@ export interface RelayStoresOptions {
   readonly database: string;
   /** The outboxes that it serves, `database.collection` each. */
   readonly namespaces: readonly Namespace[];
+  /** How long another relay's claim of a row (PROCESSING) stands before the row counts as PENDING again. Default 60,000 ms. */
+  readonly claimMs?: number;
   /** Told of what went wrong beside the ports' calls, such as indexes that cannot be created again. Default: ignored. */
   readonly onWarning?: (warning: NightporterError) => void;
 }
@@ -31,14 +33,14 @@ export interface RelayStores {
 
 /** Every database port of the relay, on MongoDB. Throws NP_CONFIG_INVALID for a namespace that is none. */
 export function createRelayStores(options: RelayStoresOptions): RelayStores {
-  const { client, namespaces, onWarning = () => undefined } = options;
+  const { client, namespaces, claimMs = 60_000, onWarning = () => undefined } = options;
   namespaces.forEach(namespaceParts);
   const database = durableDatabase(client, options.database);
   return {
     leases: createLeaseStore(database),
     checkpoints: createCheckpointStore(database),
     capture: createCapture({ client, namespaces, onWarning }),
-    reader: createOutboxReader(client, namespaces),
+    reader: createOutboxReader({ client, namespaces, claimMs }),
     marker: createOutboxMarker(client),
     repairs: createRepairLog(database),
   };
