@@ -1,4 +1,9 @@
-import { createPublisher, createSubscriber, type RocketmqPublisher, type RocketmqSubscriber } from '@nightporter/rocketmq';
+import {
+  createPublisher,
+  createSubscriber,
+  type RocketmqPublisher,
+  type RocketmqSubscriber,
+} from '@nightporter/rocketmq';
 import { brokerConformance } from '@nightporter/testing/conformance';
 import { afterEach } from 'vitest';
 import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
