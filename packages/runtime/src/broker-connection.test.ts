@@ -3,7 +3,13 @@ import { brokerConnection } from './broker-connection.js';
 import { createLogger } from './logger.js';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
-const plain = { rocketmqEndpoints: 'h:1', rocketmqAccessKey: null, rocketmqSecretKey: null, rocketmqTls: false };
+const plain = {
+  rocketmqEndpoints: 'h:1',
+  rocketmqAccessKey: null,
+  rocketmqSecretKey: null,
+  rocketmqTls: false,
+  rocketmqAlwaysUseEndpoints: false,
+};
 
 describe('the connection to the broker', () => {
   it('has credentials only where the settings have both parts', () => {

@@ -7,6 +7,7 @@ import type { ConfigOf } from './settings.js';
 export interface BrokerConnection {
   readonly endpoints: string;
   readonly tls: boolean;
+  readonly alwaysUseEndpoints: boolean;
   readonly credentials?: { readonly accessKey: string; readonly accessSecret: string };
   readonly log: (level: 'debug' | 'info' | 'warn' | 'error', message: string) => void;
 }
@@ -27,6 +28,7 @@ export function brokerConnection(
   return {
     endpoints: config.rocketmqEndpoints,
     tls: config.rocketmqTls,
+    alwaysUseEndpoints: config.rocketmqAlwaysUseEndpoints,
     ...(accessKey === null || accessSecret === null ? {} : { credentials: { accessKey, accessSecret } }),
     log: (clientLevel, message) => {
       log.debug({ clientLevel }, message);

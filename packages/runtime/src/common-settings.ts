@@ -87,5 +87,12 @@ export function rocketmqSettings() {
       default: 'false',
       description: 'Whether to speak TLS to the proxy.',
     }),
+    rocketmqAlwaysUseEndpoints: setting({
+      name: 'ROCKETMQ_ALWAYS_USE_ENDPOINTS',
+      kind: flag(),
+      default: 'false',
+      description:
+        'Whether to send everything to ROCKETMQ_ENDPOINTS, whatever addresses the broker names: needed behind a port mapping.',
+    }),
   };
 }

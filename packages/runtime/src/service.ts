@@ -59,10 +59,7 @@ export async function runService<Table extends CommonSettings & SettingTable>(
     secrets: secretsOf(definition.config, host.env),
     ...(host.log === undefined ? {} : { destination: host.log }),
   });
-  logger.info(
-    { settings: describeConfig(definition.config, host.env), node: process.version },
-    'starting',
-  );
+  logger.info({ settings: describeConfig(definition.config, host.env), node: process.version }, 'starting');
   host.exit(
     await live(definition, { config, logger, host, shutdownMs: (config as ConfigOf<CommonSettings>).shutdownMs }),
   );

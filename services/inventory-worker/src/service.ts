@@ -93,6 +93,7 @@ async function start(context: WorkerContext, { storeOf = (store) => store }: Wor
       subscribers: [subscriber],
       store: storeOf(stores.store),
       parked: stores.parked,
+      started: stores.started,
       emitter: outbox.emitter(),
       clock: systemClock,
       random: systemRandom,

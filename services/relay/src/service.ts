@@ -54,7 +54,14 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
   });
   const engine = createRelay(
     {
-      ...createRelayStores({ client, database: config.mongodbDatabase, namespaces: config.namespaces.map(namespace) }),
+      ...createRelayStores({
+        client,
+        database: config.mongodbDatabase,
+        namespaces: config.namespaces.map(namespace),
+        onWarning: (error) => {
+          logger.warn({ err: error }, 'the outbox needs attention');
+        },
+      }),
       publisher,
       clock: systemClock,
       random: systemRandom,
