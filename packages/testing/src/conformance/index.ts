@@ -10,3 +10,4 @@ export { type OutboxFixture, type SampleEvent } from './outbox-fixture.js';
 export { parkedQueueConformance } from './parked-queue.js';
 export { repairLogConformance, type RepairFixture } from './repair-log.js';
 export { eventually, incomingEvent, uniqueId } from './samples.js';
+export { startedRecordsConformance, type StartedFixture } from './started-records.js';

@@ -32,13 +32,15 @@ interface QueueProgress {
   committed: number;
   persisted: number;
   lock: Lock | null;
-  readonly attempts: Map<number, number>;
+  /** What was handed out last, and how often in a row. */
+  last: { readonly first: number; readonly end: number; readonly attempt: number } | null;
 }
 
 /**
  * One FIFO topic. A message group lives on one queue as long as the queue count stays. A group holds a whole queue from a
  * receive until everything handed out is acknowledged, or until its invisibility ends: then all from the first
- * unacknowledged message on comes again, what was acknowledged behind it included, and every delivery count rises.
+ * unacknowledged message on comes again, what was acknowledged behind it included. Deliveries are counted by queue: the count
+ * rises while the very same messages are handed out, and starts anew when others join them.
  */
 export class MemoryTopic {
   readonly changes = new Wakeup();
@@ -149,11 +151,11 @@ export class MemoryTopic {
     const id = this.#nextLock();
     const end = first + messages.length;
     progress.lock = { id, end, acknowledged: new Set(), untilMs: this.#clock() + invisibleMs };
+    const isAgain = progress.last?.first === first && progress.last.end === end;
+    const deliveryAttempt = isAgain ? (progress.last?.attempt ?? 0) + 1 : 1;
+    progress.last = { first, end, attempt: deliveryAttempt };
     return messages.map((message, index) => {
-      const offset = first + index;
-      const deliveryAttempt = (progress.attempts.get(offset) ?? 0) + 1;
-      progress.attempts.set(offset, deliveryAttempt);
-      return { ...message, deliveryAttempt, receipt: { queue, offset, lockId: id } };
+      return { ...message, deliveryAttempt, receipt: { queue, offset: first + index, lockId: id } };
     });
   }
 
@@ -167,7 +169,7 @@ export class MemoryTopic {
     const known = this.#groups.get(group) ?? [];
     this.#groups.set(group, known);
     while (known.length < this.#queues.length) {
-      known.push({ committed: 0, persisted: 0, lock: null, attempts: new Map() });
+      known.push({ committed: 0, persisted: 0, lock: null, last: null });
     }
     return known;
   }

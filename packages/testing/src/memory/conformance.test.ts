@@ -9,6 +9,7 @@ import {
   outboxReaderConformance,
   parkedQueueConformance,
   repairLogConformance,
+  startedRecordsConformance,
   uniqueId,
   type GroupFixture,
   type MarkerFixture,
@@ -63,6 +64,7 @@ repairLogConformance('the memory', () => {
 });
 
 groupStoreConformance('the memory', () => Promise.resolve(groupFixture()));
+startedRecordsConformance('the memory', () => Promise.resolve(createMemoryWorld().groupStores('group')));
 parkedQueueConformance('the memory', () => Promise.resolve(groupFixture()));
 
 brokerConformance('the memory', () => {

@@ -1,4 +1,4 @@
-import type { Emitter, GroupStore, ParkedQueue } from '@nightporter/consumer';
+import type { Emitter, GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
 import type { JsonValue } from '@nightporter/contracts';
 import { eventId, type Namespace } from '@nightporter/protocol';
 import type { MemoryGroup } from './group.js';
@@ -59,15 +59,19 @@ export class MemorySession {
   }
 }
 
+export interface MemoryGroupStores {
+  readonly store: GroupStore<MemorySession>;
+  readonly parked: ParkedQueue;
+  readonly started: StartedRecords;
+}
+
 /** The consumer's ports on an in-memory group that is reached through `network`. */
-export function memoryGroupStores(
-  group: MemoryGroup,
-  network: Network,
-): { store: GroupStore<MemorySession>; parked: ParkedQueue } {
+export function memoryGroupStores(group: MemoryGroup, network: Network): MemoryGroupStores {
   const call = <Result>(name: string, operation: () => Result): Promise<Result> =>
     network.call(name, operation, toDatabase(name));
   return {
     store: { transact: (work) => transact(group, network, work) },
+    started: { begin: (batch) => call('started.begin', () => group.started.begin(batch)) },
     parked: {
       claimDue: (request) => call('parked.claimDue', () => group.claimDue(request)),
       giveBack: (claimed) =>

@@ -3,6 +3,7 @@ import type { AggregateKey, AggregateVersion, EventId } from '@nightporter/proto
 import type { AsideDocument, GroupCommit, GroupDocument, InboxDocument, ParkedDocument } from './group-documents.js';
 import { MemoryTransaction } from './group-transaction.js';
 import type { DatabaseClock } from './outbox.js';
+import { MemoryStarted } from './started.js';
 import { VersionedStore } from './versioned-store.js';
 
 export const keys = {
@@ -18,6 +19,7 @@ export const keys = {
 export class MemoryGroup {
   readonly documents = new VersionedStore<GroupDocument>();
   readonly clock: DatabaseClock;
+  readonly started = new MemoryStarted();
   /** Effects in the order of their commits. */
   readonly effects: string[] = [];
   /** Told of every commit, in the moment of the commit. */

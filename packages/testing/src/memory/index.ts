@@ -2,7 +2,7 @@ export { MemoryTopic, type HandedOut, type Receipt, type StoredMessage } from '.
 export { MemoryBroker, memoryPublisher, memorySubscriber, type LandingListener } from './broker-ports.js';
 export type { AsideDocument, GroupCommit, GroupDocument, InboxDocument, ParkedDocument } from './group-documents.js';
 export { MemoryGroup } from './group.js';
-export { MemorySession, memoryEmitter, memoryGroupStores } from './group-stores.js';
+export { MemorySession, memoryEmitter, memoryGroupStores, type MemoryGroupStores } from './group-stores.js';
 export { MemoryTransaction } from './group-transaction.js';
 export {
   MemoryCheckpoints,
@@ -24,4 +24,5 @@ export {
   type StoredRow,
 } from './outbox.js';
 export { memoryRelayStores, type RelayDatabase, type RelayStores } from './relay-stores.js';
+export { MemoryStarted } from './started.js';
 export { createMemoryWorld, createRelayDatabase, type MemoryWorld, type MemoryWorldOptions } from './world.js';

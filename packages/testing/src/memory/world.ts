@@ -1,8 +1,8 @@
-import type { GroupStore, ParkedQueue, Subscriber } from '@nightporter/consumer';
+import type { Subscriber } from '@nightporter/consumer';
 import type { Publisher } from '@nightporter/relay';
 import { MemoryBroker, memoryPublisher, memorySubscriber } from './broker-ports.js';
 import { MemoryGroup } from './group.js';
-import { memoryEmitter, memoryGroupStores, type MemorySession } from './group-stores.js';
+import { memoryEmitter, memoryGroupStores, type MemoryGroupStores } from './group-stores.js';
 import { MemoryCheckpoints, MemoryLeases, MemoryRepairs } from './leases.js';
 import { createManualClock, type ManualClock } from './manual-clock.js';
 import { directNetwork, type Network } from './network.js';
@@ -22,7 +22,7 @@ export interface MemoryWorld {
   readonly relayStores: () => RelayStores;
   readonly publisher: () => Publisher;
   readonly subscriber: (request: { group: string; topic: string }) => Subscriber;
-  readonly groupStores: (name: string) => { store: GroupStore<MemorySession>; parked: ParkedQueue };
+  readonly groupStores: (name: string) => MemoryGroupStores;
   /** Whatever a handler emits lands in the outbox `own.outbox` under topic `own-events`. */
   readonly emitter: ReturnType<typeof memoryEmitter>;
 }

@@ -46,6 +46,8 @@ export interface Knobs {
   /** Handlers of all aggregates write one document. */
   readonly sharedDocument: boolean;
   readonly garbage: boolean;
+  /** Workers put on record what they are about to run. */
+  readonly startedRecords: boolean;
   readonly twoShards: boolean;
   /** Aggregates share a message group. */
   readonly sharedMessageGroup: boolean;
@@ -92,6 +94,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     emits: on(),
     sharedDocument: on() && random.chance(0.5),
     garbage: on() && random.chance(0.5),
+    startedRecords: random.chance(0.7),
     twoShards: random.chance(0.3),
     sharedMessageGroup: random.chance(0.2),
     aggregates: random.pick([1, 2, 3, 5]),
@@ -134,6 +137,7 @@ export const NO_FAULTS: Knobs = {
   emits: false,
   sharedDocument: false,
   garbage: false,
+  startedRecords: true,
   twoShards: false,
   sharedMessageGroup: false,
   aggregates: 3,

@@ -69,8 +69,10 @@ export function createWorkerProcesses(cluster: Cluster, sabotage: Sabotage | nul
 
 function portsOf(cluster: Cluster, group: SimulatedGroup, life: Life): ConsumerPorts<MemorySession> {
   const { owner, clock, random, network } = life;
+  const { started, ...stores } = memoryGroupStores(group.memory, network);
   return {
-    ...memoryGroupStores(group.memory, network),
+    ...stores,
+    ...(cluster.knobs.startedRecords ? { started } : {}),
     subscribers: group.topics.map((topic) => memorySubscriber(cluster.broker, network, { group: group.name, topic })),
     emitter: memoryEmitter(EMITTED),
     clock,
