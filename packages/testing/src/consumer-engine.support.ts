@@ -97,9 +97,12 @@ let starts = 0;
 export function startMember(world: MemoryWorld, setup: MemberSetup = {}): Member {
   const group = setup.group ?? 'billing';
   const told: ConsumerEvent[] = [];
+  // Tests that want what was started on record bring a keeper of their own.
+  const { store, parked } = world.groupStores(group);
   const plain: ConsumerPorts<MemorySession> = {
     subscribers: [world.subscriber({ group, topic: TOPIC })],
-    ...world.groupStores(group),
+    store,
+    parked,
     emitter: world.emitter,
     clock: world.clock,
     random: counting(),

@@ -559,6 +559,56 @@ describe('when the database or the broker fails', () => {
     expect(isDrained()).toBe(true);
   });
 
+  test('an event that failed here but was applied elsewhere meanwhile is a duplicate, not a retry', async () => {
+    const member = start({
+      options: { invisibleMs: 1_000 },
+      handlers: {
+        OrderPaid: async () => {
+          await new Promise<void>((resolve) => void world.clock.after(4_000, resolve));
+          throw new Error('late');
+        },
+      },
+      ports: ({ subscribers: [subscriber] }) => ({
+        subscribers: [
+          {
+            receive: (request) => subscriber!.receive(request),
+            acknowledge: (deliveries) => subscriber!.acknowledge(deliveries),
+            extend: (deliveries) => Promise.resolve(deliveries),
+          },
+        ],
+      }),
+    });
+    send(world, { aggregateId: 'a', version: 1 });
+    await settled(world);
+    start();
+    await world.clock.advance(6_000);
+    expect(member.effects()).toEqual(['a-1']);
+    expect(member.parked()).toEqual([]);
+    expect(position('a')).toMatchObject({ version: 1, state: 'open' });
+    expect(member.consumer.snapshot()).toMatchObject({ duplicates: 1, handlerFailures: 1 });
+  });
+
+  test('an outage of any length parks nothing', async () => {
+    for (let calls = 1; calls <= 24; calls += 1) {
+      world = createMemoryWorld({ queues: 1 });
+      let failures = calls;
+      const member = startMember(world, {
+        ports: ({ store }) => ({
+          store: {
+            transact: (work) => {
+              failures -= 1;
+              return failures >= 0 ? Promise.reject(unavailable()) : store.transact(work);
+            },
+          },
+        }),
+      });
+      send(world, { aggregateId: 'a', version: 1 });
+      await world.clock.advance(10_000 * calls + 1_000);
+      expect(member.consumer.snapshot()).toMatchObject({ applied: 1, parked: { retry: 0 } });
+      await stopMember(world, member);
+    }
+  });
+
   test('a lost race is decided anew and is no attempt', async () => {
     let conflicts = 3;
     const member = start({
@@ -688,6 +738,39 @@ describe('parked events', () => {
     await world.clock.advance(10_000);
     expect(runs).toEqual(['first', 'second']);
     expect(first.effects()).toEqual(['second']);
+  });
+
+  test('are left to whoever took the claim over, also when the first claimer fails at last', async () => {
+    const failing: Handlers<MemorySession> = {
+      OrderPaid: async ({ attempt }) => {
+        if (attempt > 1) await new Promise<void>((resolve) => void world.clock.after(5_000, resolve));
+        throw new Error('late');
+      },
+    };
+    const finishing: Handlers<MemorySession> = {
+      OrderPaid: async ({ session }) => {
+        await new Promise<void>((resolve) => void world.clock.after(6_000, resolve));
+        await session.effect('second');
+      },
+    };
+    const options = { handlerMs: 8_000, claimMs: 60_000, retryScheduleMs: [100], retryConcurrency: 1 };
+    const first = start({
+      handlers: failing,
+      options,
+      ports: ({ parked }) => ({
+        parked: {
+          claimDue: (request) => parked.claimDue({ ...request, claimMs: 2_000 }),
+          giveBack: (claimed) => parked.giveBack(claimed),
+          wake: (request) => parked.wake(request),
+        },
+      }),
+    });
+    send(world, { aggregateId: 'a', version: 1 });
+    await world.clock.advance(1_000);
+    start({ handlers: finishing, options });
+    await world.clock.advance(9_000);
+    expect(first.effects()).toEqual(['second']);
+    expect(first.consumer.snapshot().parked.retry).toBe(1);
   });
 
   test('that nobody woke are found by the scanner', async () => {
