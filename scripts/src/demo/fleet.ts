@@ -143,6 +143,7 @@ function settingsOf(role: Role, options: FleetOptions): Readonly<Record<string, 
         TOPIC: topics.orders,
         // Likewise for the batches that a killed worker had in hand.
         INVISIBLE_MS: '3000',
+        RECEIVE_LOOPS: '2',
         STOCK: options.stock,
       };
   }

@@ -13,7 +13,8 @@ export interface OrderPlan {
   readonly repeats: boolean;
 }
 
-const PRODUCTS = 40;
+/** Many, so that orders seldom meet on one product: transactions that do conflict, and one of them starts again. */
+const PRODUCTS = 400;
 const PIECES_PER_PRODUCT = 100_000;
 /** Nobody can have more than these three. */
 const RARE = { productId: 'rare', quantity: 3 };
