@@ -151,6 +151,17 @@ describe('an event on a session of the caller', () => {
     },
   );
 
+  it('lets nothing else through on its own once the database has failed it', async () => {
+    await proxied.withSession(async (session) => {
+      session.startTransaction();
+      proxy.strike('insert', 'lose-request');
+      await codeOf(outbox.emit(session, note('n')));
+      const notes = proxied.db(fixture.database).collection<{ _id: string }>('notes');
+      await expect(notes.insertOne({ _id: 'n' }, { session })).rejects.toThrow();
+    });
+    expect(await fixture.counts()).toEqual([0, 0, 0]);
+  });
+
   it("is written once by the driver's own loop, whatever is lost on the way", async () => {
     for (const [n, command] of ['findAndModify', 'insert', 'commitTransaction'].entries()) {
       proxy.strike(command, n % 2 === 0 ? 'lose-answer' : 'lose-request');

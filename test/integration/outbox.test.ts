@@ -246,6 +246,22 @@ describe('a transaction', () => {
     expect(await heads.countDocuments()).toBe(0);
   });
 
+  it('that was rolled back lets no statement through that its work left running', async () => {
+    const { outbox, notes, counts } = fixture;
+    let late: Promise<unknown> = Promise.resolve();
+    const failing = outbox.transaction(({ session }) => {
+      late = codeOf(
+        new Promise((resolve) => setTimeout(resolve, 20)).then(() =>
+          notes.insertOne({ _id: 'n', text: 'x' }, { session }),
+        ),
+      );
+      return Promise.reject(new Error('no stock'));
+    });
+    await expect(failing).rejects.toThrow('no stock');
+    expect(await late).toMatchObject({ name: 'MongoExpiredSessionError' });
+    expect(await counts()).toEqual([0, 0, 0]);
+  });
+
   it('is refused where the work ended it by itself', async () => {
     const { outbox, rows } = fixture;
     const ended = outbox.transaction(async ({ session, emit }) => {

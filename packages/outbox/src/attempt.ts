@@ -59,7 +59,8 @@ export function createAttempt<Result>({ client, work, eventsOn }: AttemptOptions
         return { kind: 'ready', result, receipts: await events.flush() };
       } catch (error) {
         events.close();
-        if (session.inTransaction()) await session.abortTransaction();
+        // Aborts and ends in one: after an abort alone, a statement that the work left running would be carried out on its own.
+        await session.endSession();
         const { failure } = events;
         return { kind: 'rolled-back', error, emitError: failure?.error, contested: failure?.aggregate ?? null };
       }
@@ -67,6 +68,7 @@ export function createAttempt<Result>({ client, work, eventsOn }: AttemptOptions
     commit: async () => {
       try {
         await session.commitTransaction();
+        await session.endSession();
         return { kind: 'committed' };
       } catch (error) {
         return commitAnswerOf(error);

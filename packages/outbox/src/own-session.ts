@@ -50,11 +50,23 @@ async function write(collections: OutboxCollections, session: ClientSession, dra
     return emittedOf(document, draft.correlationId);
   } catch (error) {
     if (isNightporterError(error)) throw error;
-    // After a failure of the database the head may be raised without its event: were the error swallowed and the transaction
-    // committed, the versions would have a hole. Once aborted, the driver refuses to commit it.
-    if (session.inTransaction()) await session.abortTransaction();
+    await abortOnServer(collections, session);
     // The driver does not label every lost connection, and its own loop goes by the label.
     throw failureOf(error).kind === 'fatal' ? error : markTransient(error);
+  }
+}
+
+/**
+ * After a failure of the database the head may be raised without its event: were the error swallowed and the transaction committed, the
+ * versions would have a hole. So the server is told to abort it. The session is not: after its own abortTransaction() the driver would
+ * carry out the caller's next statement outside any transaction, whereas now every statement, and the commit, is refused by the server.
+ * Only where the server cannot be told, the session is ended, which lets nothing through at all.
+ */
+async function abortOnServer({ admin }: OutboxCollections, session: ClientSession): Promise<void> {
+  try {
+    await admin.command({ abortTransaction: 1 }, { session });
+  } catch (error) {
+    if (failureOf(error).kind !== 'aborted') await session.endSession();
   }
 }
 
