@@ -23,7 +23,8 @@ async function main() {
   if (command === 'setup') return void install();
   if (command === 'build') return void (install(), build());
   if (command === 'test') return void (install(), await test());
-  if (!PROGRAMS.has(command)) return fail(`unknown command "${command}"; one of: setup, build, test, ${[...PROGRAMS].join(', ')}`);
+  if (!PROGRAMS.has(command))
+    return fail(`unknown command "${command}"; one of: setup, build, test, ${[...PROGRAMS].join(', ')}`);
   install();
   build(programProjects());
   // In this process, so that signals and the exit code are the program's own.
@@ -49,13 +50,18 @@ function install() {
 
 function installStamp() {
   const hash = createHash('sha256').update(process.versions.modules);
-  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...packageFiles()]) hash.update(readFileSync(join(root, file)));
+  for (const file of ['pnpm-lock.yaml', 'pnpm-workspace.yaml', ...packageFiles()])
+    hash.update(readFileSync(join(root, file)));
   return hash.digest('hex');
 }
 
 function packageFiles() {
-  const nested = ['packages', 'services'].flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(folder, name)));
-  return ['.', 'test', 'scripts', ...nested].map((folder) => join(folder, 'package.json')).filter((file) => existsSync(join(root, file)));
+  const nested = ['packages', 'services'].flatMap((folder) =>
+    readdirSync(join(root, folder)).map((name) => join(folder, name)),
+  );
+  return ['.', 'test', 'scripts', ...nested]
+    .map((folder) => join(folder, 'package.json'))
+    .filter((file) => existsSync(join(root, file)));
 }
 
 /** Without `projects`, everything that the root's tsconfig.json refers to. */
@@ -83,7 +89,19 @@ async function test() {
     ]),
     sequence([
       ['simulation of 500 histories', process.execPath, [simulate, '--seeds', '500', '--jobs', '1', '--json']],
-      ['unit tests on Node 24', 'npx', ['--yes', 'node@24', join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', '--project', 'unit', '--reporter=dot']],
+      [
+        'unit tests on Node 24',
+        'npx',
+        [
+          '--yes',
+          'node@24',
+          join(root, 'node_modules', 'vitest', 'vitest.mjs'),
+          'run',
+          '--project',
+          'unit',
+          '--reporter=dot',
+        ],
+      ],
     ]),
   ]);
   progress(`checks passed after ${seconds(started)}; tests on the real stack follow`);
@@ -105,7 +123,7 @@ async function step(name, file, stepArgs) {
   child.stdout.on('data', (chunk) => (output += chunk));
   child.stderr.on('data', (chunk) => (output += chunk));
   const code = await new Promise((resolve) => {
-    child.on('error', (error) => resolve((output += String(error), 1)));
+    child.on('error', (error) => resolve(((output += String(error)), 1)));
     child.on('close', resolve);
   });
   process.removeListener('exit', endWithUs);
@@ -118,7 +136,10 @@ async function step(name, file, stepArgs) {
 }
 
 function run(file, runArgs) {
-  const result = spawnSync(file, runArgs, { cwd: root, stdio: ['ignore', command === 'test' ? 'inherit' : 2, 'inherit'] });
+  const result = spawnSync(file, runArgs, {
+    cwd: root,
+    stdio: ['ignore', command === 'test' ? 'inherit' : 2, 'inherit'],
+  });
   if (result.error) fail(`cannot run ${file}: ${result.error.message}`);
   if (result.signal) fail(`${file} was ended by ${result.signal}`);
   if (result.status !== 0) process.exit(result.status ?? 1);

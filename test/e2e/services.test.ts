@@ -1,6 +1,7 @@
 import type { OutboxDocument } from '@nightporter/contracts';
 import { createInventoryWorker, inventoryCollections } from '@nightporter/inventory-worker';
 import { connectMongo, CONSUMER_COLLECTIONS, type InboxDocument } from '@nightporter/mongo';
+import { aggregateVersion } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
@@ -113,7 +114,7 @@ describe('the services together', () => {
       .toArray();
     expect(told.map(({ eventType }) => eventType)).toEqual(['InventoryReserved', 'InventoryReleased']);
     // One story: what the worker tells names the event that made it do so.
-    const [created] = await outbox().find({ aggregateId: cancelled, aggregateVersion: 1 }).toArray();
+    const [created] = await outbox().find({ aggregateId: cancelled, aggregateVersion: aggregateVersion(1) }).toArray();
     expect(told[0]?.headers).toMatchObject({
       causationId: created!._id,
       correlationId: created!.headers.correlationId,

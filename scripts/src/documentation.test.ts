@@ -1,0 +1,78 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ERROR_CODES } from '@nightporter/protocol';
+import { describe, expect, it } from 'vitest';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const read = (...path: string[]): string => readFileSync(join(root, ...path), 'utf8');
+
+/** The cells of every row of the Markdown tables in a document, without head and rule. */
+function tableRows(markdown: string): readonly string[][] {
+  return markdown
+    .split('\n')
+    .filter((line) => line.startsWith('|') && !/^\|[\s:-]+\|/.test(line))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split(/(?<!\\)\|/)
+        .map((cell) => cell.trim()),
+    );
+}
+
+describe('the error table', () => {
+  const documented = [...read('docs', 'errors.md').matchAll(/^\| `(NP_[A-Z_]+)`/gm)].map((match) => match[1]);
+
+  it('documents every code', () => {
+    expect(Object.keys(ERROR_CODES).filter((code) => !documented.includes(code))).toEqual([]);
+  });
+
+  it('documents no code that does not exist, and none twice', () => {
+    expect(documented.filter((code) => !(String(code) in ERROR_CODES))).toEqual([]);
+    expect(new Set(documented).size).toBe(documented.length);
+  });
+});
+
+describe('the table of invariants', () => {
+  const rows = tableRows(read('docs', 'invariants.md')).filter(([id]) => /^I\d+$/.test(id ?? ''));
+  const links = (cell: string): readonly { file: string; title: string | undefined }[] =>
+    [...cell.matchAll(/`([\w./-]+\.ts)`(?: › "([^"]+)")?/g)].map((match) => ({
+      file: match[1] ?? '',
+      title: match[2],
+    }));
+
+  it('names each of the fourteen promises once', () => {
+    expect(rows.map(([id]) => id)).toEqual(Array.from({ length: 14 }, (_, index) => `I${index + 1}`));
+  });
+
+  it('names files that exist, and tests that stand in them', () => {
+    const wrong: string[] = [];
+    for (const [id, , , code = '', test = ''] of rows) {
+      for (const { file, title } of [...links(code), ...links(test)]) {
+        if (!existsSync(join(root, file))) wrong.push(`${id ?? ''}: no file ${file}`);
+        else if (title !== undefined && !read(file).includes(title))
+          wrong.push(`${id ?? ''}: no test "${title}" in ${file}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('gives code and a test to every promise that it calls kept', () => {
+    const bare = rows.filter(
+      ([, , state, code = '', test = '']) => state === 'kept' && (links(code).length === 0 || links(test).length === 0),
+    );
+    expect(bare.map(([id]) => id)).toEqual([]);
+  });
+});
+
+describe('the protocol package', () => {
+  it('reads neither clock nor chance of its own', () => {
+    const folder = join(root, 'packages', 'protocol', 'src');
+    const guilty = readdirSync(folder)
+      .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+      .filter((file) =>
+        /\bDate\b|Math\.random|setTimeout|setInterval|performance\./.test(read('packages', 'protocol', 'src', file)),
+      );
+    expect(guilty).toEqual([]);
+  });
+});
