@@ -114,7 +114,9 @@ describe('the services together', () => {
       .toArray();
     expect(told.map(({ eventType }) => eventType)).toEqual(['InventoryReserved', 'InventoryReleased']);
     // One story: what the worker tells names the event that made it do so.
-    const [created] = await outbox().find({ aggregateId: cancelled, aggregateVersion: aggregateVersion(1) }).toArray();
+    const [created] = await outbox()
+      .find({ aggregateId: cancelled, aggregateVersion: aggregateVersion(1) })
+      .toArray();
     expect(told[0]?.headers).toMatchObject({
       causationId: created!._id,
       correlationId: created!.headers.correlationId,
