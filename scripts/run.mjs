@@ -15,18 +15,23 @@ const [command = 'help', ...args] = process.argv.slice(2);
 
 /** Commands that are built programs, by the file in scripts/dist that they run. */
 const PROGRAMS = new Set(['demo', 'stack', 'simulate']);
+/** Commands that start a RocketMQ. */
+const ON_THE_STACK = new Set(['demo', 'stack', 'test']);
+const PREFETCH_LIMIT_MS = 15 * 60_000;
 
 await main();
 
 async function main() {
   assertNode();
+  const jars = prefetchJars();
   if (command === 'setup') return void install();
   if (command === 'build') return void (install(), build());
-  if (command === 'test') return void (install(), await test());
+  if (command === 'test') return void (install(), await test(jars));
   if (!PROGRAMS.has(command))
     return fail(`unknown command "${command}"; one of: setup, build, test, ${[...PROGRAMS].join(', ')}`);
   install();
   build(programProjects());
+  await jars;
   // In this process, so that signals and the exit code are the program's own.
   process.argv = [process.argv[0], join(root, 'scripts', 'dist', `${command}.js`), ...args];
   await import(pathToFileURL(process.argv[1]).href);
@@ -64,6 +69,30 @@ function packageFiles() {
     .filter((file) => existsSync(join(root, file)));
 }
 
+/**
+ * On a fresh machine Maven's downloads take longest, so they begin while packages are installed and built. This only fills
+ * Maven's own repository: what starts RocketMQ asks Maven again, and tells what is missing.
+ */
+async function prefetchJars() {
+  const cache = process.env.NIGHTPORTER_CACHE || join(root, '.cache', 'embedded');
+  const isThere = existsSync(cache) && readdirSync(cache).some((name) => name.startsWith('rocketmq-jars-'));
+  if (isThere || !ON_THE_STACK.has(command) || args.includes('--help') || process.env.ROCKETMQ_ENDPOINTS) return;
+  progress('fetching RocketMQ’s jars with Maven meanwhile (about 100 MB, once)');
+  const pom = join(root, 'packages', 'embedded', 'assets', 'rocketmq', 'pom.xml');
+  const goal = 'org.apache.maven.plugins:maven-dependency-plugin:2.8:resolve';
+  const child = spawn('mvn', ['-B', '-q', '-f', pom, goal], { stdio: 'ignore', timeout: PREFETCH_LIMIT_MS });
+  await endWithUs(child, new Promise((resolve) => child.on('error', resolve).on('close', resolve)));
+}
+
+/** Waits for `ended`; a child that still runs when this process exits is ended with it. */
+async function endWithUs(child, ended) {
+  const end = () => child.kill();
+  process.once('exit', end);
+  const result = await ended;
+  process.removeListener('exit', end);
+  return result;
+}
+
 /** Without `projects`, everything that the root's tsconfig.json refers to. */
 function build(projects = []) {
   progress('building (incremental)');
@@ -76,7 +105,7 @@ function programProjects() {
 }
 
 /** Everything that must hold, cheapest first; the test runner and its summary come last. */
-async function test() {
+async function test(jars) {
   const bin = (name) => join(root, 'node_modules', '.bin', name);
   const simulate = join(root, 'scripts', 'dist', 'simulate.js');
   const started = Date.now();
@@ -104,6 +133,7 @@ async function test() {
       ],
     ]),
   ]);
+  await jars;
   progress(`checks passed after ${seconds(started)}; tests on the real stack follow`);
   run(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...args]);
 }
@@ -117,16 +147,14 @@ async function step(name, file, stepArgs) {
   const started = Date.now();
   progress(`${name} …`);
   const child = spawn(file, stepArgs, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-  const endWithUs = () => child.kill();
-  process.once('exit', endWithUs);
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));
   child.stderr.on('data', (chunk) => (output += chunk));
-  const code = await new Promise((resolve) => {
+  const ended = new Promise((resolve) => {
     child.on('error', (error) => resolve(((output += String(error)), 1)));
     child.on('close', resolve);
   });
-  process.removeListener('exit', endWithUs);
+  const code = await endWithUs(child, ended);
   if (code !== 0) {
     process.stderr.write(output);
     fail(`${name} failed with exit code ${code} after ${seconds(started)}`);
