@@ -37,7 +37,7 @@ test('the wait doubles up to the longest, and jitter only adds to it', () => {
 });
 
 test('calls wait while it is open, and all go through once the pause is over', async () => {
-  const circuit = new StoreCircuit({ clock, random: () => 0, limits });
+  const circuit = new StoreCircuit({ clock, random: () => 0, limits, longOutageMs: 5_000 });
   const stopping = new Wakeup();
   expect(await circuit.whenClosed(stopping)).toBe(true);
   circuit.failed();
@@ -53,7 +53,7 @@ test('calls wait while it is open, and all go through once the pause is over', a
 });
 
 test('calls that fail together count as one failure', async () => {
-  const circuit = new StoreCircuit({ clock, random: () => 0, limits });
+  const circuit = new StoreCircuit({ clock, random: () => 0, limits, longOutageMs: 5_000 });
   for (let call = 0; call < 8; call += 1) circuit.failed();
   const wait = circuit.whenClosed(new Wakeup());
   await passTo(100);
@@ -61,7 +61,7 @@ test('calls that fail together count as one failure', async () => {
 });
 
 test('a success closes it at once and forgets the failures', async () => {
-  const circuit = new StoreCircuit({ clock, random: () => 0, limits });
+  const circuit = new StoreCircuit({ clock, random: () => 0, limits, longOutageMs: 5_000 });
   circuit.failed();
   await passTo(100);
   circuit.failed();
@@ -73,10 +73,31 @@ test('a success closes it at once and forgets the failures', async () => {
 });
 
 test('nobody waits for it when the consumer is stopping', async () => {
-  const circuit = new StoreCircuit({ clock, random: () => 0, limits });
+  const circuit = new StoreCircuit({ clock, random: () => 0, limits, longOutageMs: 5_000 });
   const stopping = new Wakeup();
   circuit.failed();
   const wait = circuit.whenClosed(stopping);
   stopping.ringForGood();
   expect(await wait).toBe(false);
+});
+
+test('after a long outage new claims wait until those who held theirs have tried again', async () => {
+  const circuit = new StoreCircuit({ clock, random: () => 0, limits, longOutageMs: 5_000 });
+  circuit.failed();
+  await passTo(4_999);
+  expect(circuit.holdersFirstMs).toBe(0);
+  await passTo(5_000);
+  expect(circuit.holdersFirstMs).toBe(1_000);
+  circuit.succeeded();
+  expect(circuit.holdersFirstMs).toBe(2_000);
+  await passTo(7_000);
+  expect(circuit.holdersFirstMs).toBe(0);
+});
+
+test('a short outage keeps no claim waiting', async () => {
+  const circuit = new StoreCircuit({ clock, random: () => 0, limits, longOutageMs: 5_000 });
+  circuit.failed();
+  await passTo(4_000);
+  circuit.succeeded();
+  expect(circuit.holdersFirstMs).toBe(0);
 });

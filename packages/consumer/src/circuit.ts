@@ -21,13 +21,30 @@ export class StoreCircuit {
   readonly #random: Random;
   readonly #limits: BackoffLimits;
   readonly #closed = new Wakeup();
+  readonly #longOutageMs: number;
   #failures = 0;
   #openUntil = Number.NEGATIVE_INFINITY;
+  #failingSince = 0;
+  #holdersFirstUntil = Number.NEGATIVE_INFINITY;
 
-  constructor(options: { clock: Clock; random: Random; limits: BackoffLimits }) {
+  /** `longOutageMs`: claims may have run out in an outage that lasted as long. */
+  constructor(options: { clock: Clock; random: Random; limits: BackoffLimits; longOutageMs: number }) {
     this.#clock = options.clock;
     this.#random = options.random;
     this.#limits = options.limits;
+    this.#longOutageMs = options.longOutageMs;
+  }
+
+  /**
+   * How long new claims must wait, in ms. In a long outage the claims of others run out although they are at work: until
+   * each of them has surely tried again, they go first, so that waiting for the database costs no attempt.
+   */
+  get holdersFirstMs(): number {
+    const now = this.#clock.now();
+    const isLong = this.isOpen && now - this.#failingSince >= this.#longOutageMs;
+    // A claim must not be what finds out that a long outage is over.
+    if (isLong) return this.#limits.maxMs;
+    return Math.max(0, this.#holdersFirstUntil - now);
   }
 
   get isOpen(): boolean {
@@ -37,12 +54,15 @@ export class StoreCircuit {
   failed(): void {
     const now = this.#clock.now();
     if (now < this.#openUntil) return;
+    if (this.#failures === 0) this.#failingSince = now;
     this.#failures += 1;
     this.#openUntil = now + backoffMs(this.#limits, this.#failures, this.#random);
   }
 
   succeeded(): void {
     if (this.#failures === 0) return;
+    const now = this.#clock.now();
+    if (now - this.#failingSince >= this.#longOutageMs) this.#holdersFirstUntil = now + 2 * this.#limits.maxMs;
     this.#failures = 0;
     this.#openUntil = Number.NEGATIVE_INFINITY;
     this.#closed.ring();

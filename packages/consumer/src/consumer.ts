@@ -51,7 +51,8 @@ class ConsumerEngine<Session> implements Consumer {
       options,
       handlers,
       retryPolicy: { delays, attemptsMax: options.attemptsMax },
-      circuit: new StoreCircuit({ clock, random, limits }),
+      // A claim that was taken in the first half of its time has run out when an outage took the second.
+      circuit: new StoreCircuit({ clock, random, limits, longOutageMs: options.claimMs / 2 }),
       counters,
       due: new DueBell(),
       stopping: new Wakeup(),

@@ -132,3 +132,19 @@ test('an emit after the handler has ended is refused', async () => {
   });
   await expect(late?.(request)).rejects.toMatchObject({ code: 'NP_NO_TRANSACTION' });
 });
+
+test.each<[string, HandlerRun<string>['handler']]>([
+  [
+    'it did not wait for',
+    async ({ emit }) => {
+      void emit(request);
+      await new Promise((resolve) => {
+        setImmediate(resolve);
+      });
+    },
+  ],
+  ['it caught', ({ emit }) => emit(request).catch(() => undefined)],
+])('a handler fails with the emit that %s: its effect must not commit without its event', async (_how, handler) => {
+  const refused = new Error('refused');
+  expect(await run(handler, { emit: () => Promise.reject(refused) })).toBe(refused);
+});

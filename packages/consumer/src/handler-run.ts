@@ -18,7 +18,8 @@ export interface HandlerRun<Session> {
 /**
  * Runs a handler under its time limit. When the limit or a roll-back ends the wait, the signal aborts and the promise rejects;
  * what the handler still does then goes to a session that its transaction has ended, and to an emit that refuses. Emits that the
- * handler did not wait for are waited for here, so that none is lost or reaches into the next handler's turn.
+ * handler did not wait for are waited for here, so that none is lost or reaches into the next handler's turn; one that failed
+ * fails the handler, even if the handler caught it.
  */
 export async function runHandler<Session>(run: HandlerRun<Session>): Promise<void> {
   if (run.rollBack.rungForGood) throw new RolledBack();
@@ -81,6 +82,7 @@ interface GuardedEmit {
 
 function guardEmit(emit: Emit, event: EventEnvelope): GuardedEmit {
   const pending = new Set<Promise<void>>();
+  const failures: unknown[] = [];
   let isOpen = true;
   return {
     emit(request) {
@@ -90,14 +92,21 @@ function guardEmit(emit: Emit, event: EventEnvelope): GuardedEmit {
       }
       const emitted = emit(request);
       pending.add(emitted);
-      const settle = (): void => {
-        pending.delete(emitted);
-      };
-      emitted.then(settle, settle);
+      emitted.then(
+        () => {
+          pending.delete(emitted);
+        },
+        (error: unknown) => {
+          pending.delete(emitted);
+          failures.push(error);
+        },
+      );
       return emitted;
     },
     async finished() {
-      await Promise.all(pending);
+      await Promise.allSettled(pending);
+      // Also one that the handler did not wait for, or caught: its effect must not commit without its event.
+      if (failures.length > 0) throw failures[0];
     },
     close() {
       isOpen = false;

@@ -12,6 +12,10 @@ test.each([
   [{ retryScheduleMs: [] }, /retryScheduleMs/],
   [{ retryScheduleMs: [100, -1] }, /retryScheduleMs is \[100, -1\]/],
   [{ claimMs: 30_000 }, /claimMs is 30000; it must be longer than handlerMs \(30000\)/],
+  [
+    { handlerMs: 56_000, claimMs: 90_000 },
+    /handlerMs \(56000\) and transactionMs \(5000\).*transactionLifetimeMs \(60000\)/,
+  ],
 ])('%o is refused with the value and the range', (given, message) => {
   expect(() => resolveOptions(given)).toThrow(message);
   expect(() => resolveOptions(given)).toThrow(expect.objectContaining({ code: 'NP_CONFIG_INVALID' }));

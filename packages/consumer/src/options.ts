@@ -35,6 +35,8 @@ export interface ConsumerOptions {
   readonly handlerMs: number;
   /** No further handler is started in a transaction older than this; the rest of the batch follows in the next one. */
   readonly transactionMs: number;
+  /** When the database ends a transaction by itself (MongoDB: transactionLifetimeLimitSeconds); longer than handlerMs + transactionMs. */
+  readonly transactionLifetimeMs: number;
   /** How often parked events that are next in line, but that nobody woke, are looked for. */
   readonly scanEveryMs: number;
   /** How long a parked event must have waited before the scanner takes it for forgotten. */
@@ -81,6 +83,7 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   claimMs: 90_000,
   handlerMs: 30_000,
   transactionMs: 5_000,
+  transactionLifetimeMs: 60_000,
   scanEveryMs: 5_000,
   scanAgeMs: 5_000,
   scanMax: 100,
@@ -104,6 +107,7 @@ const POSITIVE_INTEGERS = [
   'claimMs',
   'handlerMs',
   'transactionMs',
+  'transactionLifetimeMs',
   'scanEveryMs',
   'scanAgeMs',
   'scanMax',
@@ -131,6 +135,12 @@ export function resolveOptions(given: Partial<ConsumerOptions>): ConsumerOptions
   }
   if (options.claimMs <= options.handlerMs) {
     throw invalid(`claimMs is ${options.claimMs}; it must be longer than handlerMs (${options.handlerMs})`);
+  }
+  if (options.handlerMs + options.transactionMs >= options.transactionLifetimeMs) {
+    throw invalid(
+      `handlerMs (${options.handlerMs}) and transactionMs (${options.transactionMs}) together must be less than ` +
+        `transactionLifetimeMs (${options.transactionLifetimeMs}), after which the database ends a transaction by itself`,
+    );
   }
   return options;
 }

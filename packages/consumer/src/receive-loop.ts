@@ -93,7 +93,10 @@ async function pauseAfter<Session>(engine: Engine<Session>, failures: number, en
   await sleep(ports.clock, backoffMs(limits, failures, ports.random), ending);
 }
 
-/** Renews the invisibility of a batch at half of its time, until it is released. Only its latest receipts count. */
+/**
+ * Renews the invisibility of a batch at half of its time, until it is released; a request that fails is repeated while the
+ * invisibility lasts. Only its latest receipts count.
+ */
 function holdInvisible<Session>(
   engine: Engine<Session>,
   subscriber: Subscriber,
@@ -103,12 +106,15 @@ function holdInvisible<Session>(
   const released = new Wakeup();
   let held = deliveries;
   const renewing = (async () => {
-    for (;;) {
-      await sleep(ports.clock, options.invisibleMs / 2, released);
+    for (let failures = 0; ;) {
+      if (failures === 0) await sleep(ports.clock, options.invisibleMs / 2, released);
+      else await pauseAfter(engine, failures, released);
       if (released.rungForGood) return;
       try {
         held = await subscriber.extend(held, options.invisibleMs);
+        failures = 0;
       } catch (error) {
+        failures += 1;
         engine.tell({ kind: 'broker-unavailable', operation: 'extend', error });
       }
     }

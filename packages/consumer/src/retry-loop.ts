@@ -19,6 +19,10 @@ export async function retryLoop<Session>(engine: Engine<Session>): Promise<void>
       await sleep(ports.clock, options.claimMs, slotFree, stopping);
       continue;
     }
+    if (circuit.holdersFirstMs > 0) {
+      await sleep(ports.clock, circuit.holdersFirstMs, stopping);
+      continue;
+    }
     const claimed = await claimDue(engine, limit);
     for (const claim of claimed) {
       counters.inHand('claimsInHand', 1);

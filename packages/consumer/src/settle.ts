@@ -56,13 +56,11 @@ export async function settle<Session>(
     await circuit.whenClosed(stopping);
     if (rollBack.rungForGood) return { kind: 'abandoned' };
     const draft: Draft = { changes: [], told: [], silent: [], isLoaded: false, running: null };
+    let result: Extract<SettleResult, { kind: 'committed' | 'lost' }> | null = null;
     try {
-      const result = await ports.store.transact((transaction) =>
+      result = await ports.store.transact((transaction) =>
         inTransaction(engine, transaction, { works, decide, draft }),
       );
-      circuit.succeeded();
-      if (result.kind === 'committed') publish(engine, draft);
-      return result;
     } catch (error) {
       const failure = classify(error);
       switch (failure) {
@@ -90,6 +88,10 @@ export async function settle<Session>(
         await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
       }
     }
+    if (result === null) continue;
+    circuit.succeeded();
+    if (result.kind === 'committed') publish(engine, draft);
+    return result;
   }
 }
 

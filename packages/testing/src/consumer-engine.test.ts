@@ -541,7 +541,7 @@ describe('when the database or the broker fails', () => {
 
   test('a batch in hand is kept invisible however long it takes', async () => {
     const member = start({
-      options: { handlerMs: 80_000, claimMs: 100_000 },
+      options: { handlerMs: 80_000, transactionLifetimeMs: 120_000, claimMs: 100_000 },
       handlers: {
         OrderPaid: async ({ event, session }) => {
           await new Promise<void>((resolve) => {
