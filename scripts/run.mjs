@@ -10,6 +10,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const PNPM = 'pnpm@10.34.9';
 const NODE_MIN = [20, 19];
+/** The newest line that is supported, for the unit tests. */
+const NODE_ALSO = 'node@24.21.0';
 const stampFile = join(root, 'node_modules', '.nightporter-install');
 const [command = 'help', ...args] = process.argv.slice(2);
 
@@ -123,7 +125,7 @@ async function test(jars) {
         'npx',
         [
           '--yes',
-          'node@24',
+          NODE_ALSO,
           join(root, 'node_modules', 'vitest', 'vitest.mjs'),
           'run',
           '--project',
