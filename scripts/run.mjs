@@ -16,7 +16,7 @@ const stampFile = join(root, 'node_modules', '.nightporter-install');
 const [command = 'help', ...args] = process.argv.slice(2);
 
 /** Commands that are built programs, by the file in scripts/dist that they run. */
-const PROGRAMS = new Set(['demo', 'stack', 'simulate']);
+const PROGRAMS = new Set(['demo', 'stack', 'simulate', 'catalogue']);
 /** Commands that start a RocketMQ. */
 const ON_THE_STACK = new Set(['demo', 'stack', 'test']);
 const PREFETCH_LIMIT_MS = 15 * 60_000;

@@ -170,7 +170,8 @@ async function runHandlerOf<Session>(
   if (handler === undefined || work.readable === null) throw new Error(`${envelope.eventType} has no handler.`);
   await runHandler({
     handler,
-    event: work.readable,
+    // A copy for each run: what a handler changes in it must not reach its next run, nor the row in which its event is parked.
+    event: structuredClone(work.readable),
     session,
     emit: ports.emitter(session, envelope),
     attempt: attemptOf(work),

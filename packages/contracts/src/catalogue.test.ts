@@ -1,8 +1,9 @@
 import { aggregateVersion, eventId, isNightporterError } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createCatalogue, defineEvent } from './catalogue.js';
+import { createCatalogue } from './catalogue.js';
 import type { EventEnvelope, JsonValue } from './envelope.js';
+import { defineEvent, type EventDefinition, type NewestData } from './event-definition.js';
 import { ordersCatalogue } from './orders-catalogue.js';
 
 const noted = defineEvent({
@@ -13,8 +14,18 @@ const noted = defineEvent({
   schema: z.strictObject({ text: z.string() }),
 });
 const notedAgain = defineEvent({
-  ...noted,
+  type: 'Noted',
   version: 2,
+  aggregateType: 'note',
+  topic: 'notes',
+  schema: z.strictObject({ text: z.string(), tags: z.array(z.string()) }),
+  upcast: { from: noted, data: ({ text }) => ({ text, tags: [] }) },
+});
+const withoutUpcaster = defineEvent({
+  type: 'Noted',
+  version: 2,
+  aggregateType: 'note',
+  topic: 'notes',
   schema: z.strictObject({ text: z.string(), tags: z.array(z.string()) }),
 });
 const catalogue = createCatalogue([noted, notedAgain]);
@@ -82,12 +93,12 @@ describe('a catalogue', () => {
     });
     const waiting = z.unknown().refine(async () => Promise.resolve(true));
     for (const schema of [failing, waiting]) {
-      const broken = createCatalogue([defineEvent({ ...noted, schema })]);
+      const broken = createCatalogue([{ ...noted, schema }]);
       expect(codeOf(() => broken.validate({ eventType: 'Noted', payload: {} }))).toBe('NP_EVENT_INVALID');
     }
   });
 
-  it.each<[string, readonly Parameters<typeof defineEvent>[0][]]>([
+  it.each<[string, readonly EventDefinition[]]>([
     ['a version defined twice', [noted, { ...noted }]],
     ['one aggregate type on two topics', [noted, { ...noted, type: 'NoteRead', topic: 'other' }]],
     ['one type for two aggregate types', [noted, { ...notedAgain, aggregateType: 'memo' }]],
@@ -95,6 +106,13 @@ describe('a catalogue', () => {
     ['an aggregate type that is no name', [{ ...noted, aggregateType: 'a/b' }]],
     ['a topic that the broker would refuse', [{ ...noted, topic: 'a.b' }]],
     ['version 0', [{ ...noted, version: 0 }]],
+    ['a version without upcaster from the one before', [noted, withoutUpcaster]],
+    ['a version that is upcast from one that is not here', [notedAgain]],
+    ['a hole between two versions', [noted, { ...notedAgain, version: 3 }]],
+    [
+      'an upcaster from another type',
+      [noted, { ...notedAgain, upcast: { ...notedAgain.upcast!, from: { type: 'Other', version: 1 } } }],
+    ],
   ])('is refused with %s', (_name, events) => {
     expect(codeOf(() => createCatalogue(events))).toBe('NP_CONFIG_INVALID');
   });
@@ -113,14 +131,73 @@ describe('reading an event by a catalogue', () => {
   });
 
   it('calls an older version that was removed invalid, not newer', () => {
-    const later = createCatalogue([notedAgain]);
+    const later = createCatalogue([withoutUpcaster]);
     expect(later.read(envelope({})).kind).toBe('invalid');
   });
 
-  it('hands on exactly the envelope that it was given', () => {
-    const given = envelope({ data: { text: 'x', more: 1 } });
+  it('hands on exactly the envelope that it was given, when its version is the newest', () => {
+    const given = envelope({ eventVersion: 2, data: { text: 'x', tags: [], more: 1 } });
     const verdict = catalogue.read(given);
     expect(verdict.kind === 'event' && verdict.envelope).toBe(given);
+  });
+});
+
+describe('upcasting', () => {
+  const notedWell = defineEvent({
+    type: 'Noted',
+    version: 3,
+    aggregateType: 'note',
+    topic: 'notes',
+    schema: z.strictObject({ title: z.string().min(1), tags: z.array(z.string()) }),
+    upcast: {
+      from: notedAgain,
+      data: (previous) => {
+        previous.tags.push('upcast');
+        return { title: previous.text, tags: previous.tags };
+      },
+    },
+  });
+  const chain = createCatalogue([noted, notedAgain, notedWell]);
+
+  it('brings data through every version to the newest, whose handler it meets', () => {
+    const verdict = chain.read(envelope({ data: { text: 'x' } }));
+    expect(verdict).toMatchObject({
+      kind: 'event',
+      envelope: { eventVersion: 3, data: { title: 'x', tags: ['upcast'] } },
+    });
+  });
+
+  it('leaves the envelope that it was given as it was written, whatever an upcaster does to its data', () => {
+    const given = envelope({ eventVersion: 2, data: { text: 'x', tags: ['a'] } });
+    const before = structuredClone(given);
+    expect(chain.read(given).kind).toBe('event');
+    expect(given).toEqual(before);
+  });
+
+  it('names the step whose result does not fit, and the one that throws', () => {
+    const reasonOf = (catalogueOf: typeof chain, fields: Partial<EventEnvelope>): string => {
+      const verdict = catalogueOf.read(envelope(fields));
+      return verdict.kind === 'invalid' ? verdict.reason : verdict.kind;
+    };
+    expect(reasonOf(chain, { data: { text: '' } })).toMatch(/version 1 could not be read as version 3: payload\.title/);
+    const throwing = {
+      ...notedAgain,
+      upcast: {
+        from: noted,
+        data: (): never => {
+          throw new Error('no tags');
+        },
+      },
+    };
+    expect(reasonOf(createCatalogue([noted, throwing, notedWell]), {})).toMatch(
+      /as version 2: the upcaster threw: no tags/,
+    );
+  });
+
+  it('types the data by the newest version', () => {
+    const data: NewestData<typeof chain.events, 'Noted'> = { title: 'x', tags: [] };
+    // @ts-expect-error the text belongs to an older version
+    expect(data.text).toBeUndefined();
   });
 });
 

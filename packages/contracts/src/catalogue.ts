@@ -1,37 +1,14 @@
 import { NightporterError } from '@nightporter/protocol';
-import type { z } from 'zod';
 import type { EventEnvelope, JsonValue } from './envelope.js';
+import type { EventDefinition } from './event-definition.js';
+import { problemOf } from './judge.js';
 import { NAME_LENGTH_MAX } from './limits.js';
 import { isName, isTopic } from './names.js';
+import { readEnvelope, type ReadVerdict, type Versions } from './read.js';
 import { shown } from './text.js';
 
-/** One event type in one version. */
-export interface EventDefinition<Type extends string = string, Schema extends z.ZodType = z.ZodType> {
-  /** Past tense, `OrderCreated`. */
-  readonly type: Type;
-  /** 1, 2, 3 …; raised when an old consumer could not read the new data. */
-  readonly version: number;
-  readonly aggregateType: string;
-  /** All events of an aggregate type travel on one FIFO topic. */
-  readonly topic: string;
-  /**
-   * What the data must be. At emit it only judges: the payload is stored as it was given, so defaults and transformations do not
-   * change it. At read, keys that the schema does not know are tolerated, so that a producer may add optional ones.
-   */
-  readonly schema: Schema;
-}
-
-/** The data of an event definition, as a handler may type it. */
-export type EventData<Definition extends EventDefinition> = z.input<Definition['schema']>;
-
-export type ReadVerdict =
-  | { readonly kind: 'event'; readonly envelope: EventEnvelope }
-  /** A newer version than this catalogue has. */
-  | { readonly kind: 'unsupported'; readonly reason: string }
-  | { readonly kind: 'invalid'; readonly reason: string };
-
-export interface Catalogue {
-  readonly events: readonly EventDefinition[];
+export interface Catalogue<Events extends readonly EventDefinition[] = readonly EventDefinition[]> {
+  readonly events: Events;
   readonly topics: readonly string[];
   /** The definition in that version, or the latest. */
   find(eventType: string, eventVersion?: number): EventDefinition | undefined;
@@ -45,24 +22,19 @@ export interface Catalogue {
     readonly payload: JsonValue;
   }): EventDefinition;
   /**
-   * Judges an original event before its handler sees it (a tombstone has no data to judge). A type that is not here passes: a group
-   * without a handler for it settles it as ignored.
+   * Judges an original event before its handler sees it (a tombstone has no data to judge), and brings data of an older version to the
+   * newest one; the envelope then carries that version. A type that is not here passes: a group without a handler for it settles it
+   * as ignored.
    */
   read(envelope: EventEnvelope): ReadVerdict;
 }
 
-/** Declares an event; `createCatalogue` checks it. */
-export function defineEvent<const Type extends string, Schema extends z.ZodType>(
-  definition: EventDefinition<Type, Schema>,
-): EventDefinition<Type, Schema> {
-  return definition;
-}
-
 /**
  * Puts event definitions together. Refuses with NP_CONFIG_INVALID what would break the order of an aggregate or be ambiguous: a type
- * defined twice in a version, a type under two aggregate types, an aggregate type on two topics, and names out of range.
+ * defined twice in a version, a type under two aggregate types, an aggregate type on two topics, an old version that cannot be read
+ * as the newest, and names out of range.
  */
-export function createCatalogue(events: readonly EventDefinition[]): Catalogue {
+export function createCatalogue<const Events extends readonly EventDefinition[]>(events: Events): Catalogue<Events> {
   const versions = new Map<string, Map<number, EventDefinition>>();
   const topics = new Map<string, string>();
   for (const event of events) {
@@ -70,12 +42,13 @@ export function createCatalogue(events: readonly EventDefinition[]): Catalogue {
     checkTopic(event, topics);
     addVersion(event, versions);
   }
+  for (const [type, known] of versions) checkUpcasts(type, known);
   const find = (eventType: string, eventVersion?: number): EventDefinition | undefined => {
     const known = versions.get(eventType);
     return known?.get(eventVersion ?? Math.max(...known.keys()));
   };
   return {
-    events: [...events],
+    events,
     topics: [...new Set(topics.values())],
     find,
     validate: ({ eventType, eventVersion, payload }) => {
@@ -89,56 +62,8 @@ export function createCatalogue(events: readonly EventDefinition[]): Catalogue {
         { cause: problem.cause },
       );
     },
-    read: (envelope) => read(envelope, find),
+    read: (envelope) => readEnvelope(envelope, versions.get(envelope.eventType)),
   };
-}
-
-function read(envelope: EventEnvelope, find: Catalogue['find']): ReadVerdict {
-  const { eventType, eventVersion } = envelope;
-  const latest = find(eventType);
-  if (latest === undefined) return { kind: 'event', envelope };
-  const definition = find(eventType, eventVersion);
-  if (definition === undefined) {
-    const reason = `${eventType} version ${eventVersion} is not in the catalogue, whose latest is ${latest.version}`;
-    return eventVersion > latest.version ? { kind: 'unsupported', reason } : { kind: 'invalid', reason };
-  }
-  const problem = problemOf(definition, envelope.data, 'tolerant');
-  if (problem !== null) {
-    return {
-      kind: 'invalid',
-      reason: `${eventType} version ${eventVersion} does not fit its schema: ${problem.reason}`,
-    };
-  }
-  return { kind: 'event', envelope: upcast(envelope) };
-}
-
-/** The place where definitions of later versions will turn old data into new. Until then an event is read in its own version. */
-function upcast(envelope: EventEnvelope): EventEnvelope {
-  return envelope;
-}
-
-function problemOf(
-  definition: EventDefinition,
-  data: JsonValue,
-  unknownKeys: 'strict' | 'tolerant',
-): { readonly reason: string; readonly cause: unknown } | null {
-  try {
-    const result = definition.schema.safeParse(data);
-    if (result.success) return null;
-    const issues = result.error.issues.filter(({ code }) => unknownKeys === 'strict' || code !== 'unrecognized_keys');
-    if (issues.length === 0) return null;
-    return { reason: issues.slice(0, ISSUES_SHOWN).map(describe).join('; '), cause: result.error };
-  } catch (cause) {
-    // A refinement that throws, or an asynchronous one, which cannot be awaited inside a decision.
-    return { reason: `the schema itself failed: ${cause instanceof Error ? cause.message : String(cause)}`, cause };
-  }
-}
-
-const ISSUES_SHOWN = 5;
-
-function describe(issue: z.core.$ZodIssue): string {
-  const steps = issue.path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`));
-  return `payload${steps.join('')}: ${issue.message}`;
 }
 
 function checkNames({ type, version, aggregateType, topic }: EventDefinition): void {
@@ -176,6 +101,30 @@ function addVersion(event: EventDefinition, versions: Map<string, Map<number, Ev
   }
   if (known.has(event.version)) throw invalid(`${event.type} version ${event.version} is defined twice.`);
   versions.set(event.type, known.set(event.version, event));
+}
+
+/** Every version but the first that is here has the one right before it, and is made from that. */
+function checkUpcasts(type: string, known: Versions): void {
+  const first = Math.min(...known.keys());
+  for (const { version, upcast } of known.values()) {
+    const previous = version - 1;
+    if (version === first && upcast === undefined) continue;
+    if (!known.has(previous)) {
+      throw invalid(
+        `${type} version ${version} needs version ${previous} in the catalogue, from which data is upcast.`,
+      );
+    }
+    if (upcast === undefined) {
+      throw invalid(
+        `${type} version ${version} has no upcaster from version ${previous}; handlers could not read what is written already.`,
+      );
+    }
+    if (upcast.from.type !== type || upcast.from.version !== previous) {
+      throw invalid(
+        `${type} version ${version} is upcast from ${upcast.from.type} version ${upcast.from.version}; accepted: ${type} version ${previous}.`,
+      );
+    }
+  }
 }
 
 function unknownEvent(

@@ -1,15 +1,17 @@
 export { canonicalJson } from './canonical-json.js';
-export {
-  createCatalogue,
-  defineEvent,
-  type Catalogue,
-  type EventData,
-  type EventDefinition,
-  type ReadVerdict,
-} from './catalogue.js';
+export { createCatalogue, type Catalogue } from './catalogue.js';
+export { breakingChanges, describeBreakingChange, type BreakingChange } from './compatibility.js';
 export { decodeEnvelope, encodeEnvelope, type Decoded } from './codec.js';
 export { digestOf } from './digest.js';
 export { envelopeOf, type EnvelopeSource } from './envelope-of.js';
+export {
+  defineEvent,
+  type DeepReadonly,
+  type EventData,
+  type EventDefinition,
+  type EventTypeOf,
+  type NewestData,
+} from './event-definition.js';
 export type { EventEnvelope, EventHeaders, JsonObject, JsonValue, PublicationForm } from './envelope.js';
 export {
   AGGREGATE_ID_LENGTH_MAX,
@@ -31,4 +33,12 @@ export type {
   SkipRequest,
 } from './outbox-row.js';
 export { assertPayload } from './payload.js';
+export type { ReadVerdict } from './read.js';
+export {
+  parseReleased,
+  releasedCatalogue,
+  type JsonSchema,
+  type ReleasedCatalogue,
+  type ReleasedEvent,
+} from './released.js';
 export { hasControlCharacter, hasLoneSurrogate, shown } from './text.js';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { createCatalogue, defineEvent, type EventData } from './catalogue.js';
+import { createCatalogue } from './catalogue.js';
+import { defineEvent, type EventData } from './event-definition.js';
 import { isAggregateId } from './names.js';
 
 /** The worked example: an order, its payment, and the stock that is reserved for it. Money is integer minor units and a currency. */
