@@ -1,31 +1,39 @@
-import type { EventHandler, HandlerContext, Handlers } from '@nightporter/consumer';
-import type { OrderCreated } from '@nightporter/contracts';
+import type { ordersCatalogue } from '@nightporter/contracts';
 import { NightporterError } from '@nightporter/protocol';
+import type { ContextOf, HandlersOf } from '@nightporter/worker';
 import type { ClientSession } from 'mongodb';
 import type { InventoryCollections, MovementKind, ReservationState } from './documents.js';
 import { decideReservation, perProduct, type Shortage, type StockLine } from './domain/stock.js';
 
-type Context = HandlerContext<ClientSession>;
+type Events = typeof ordersCatalogue.events;
+type Context = ContextOf<Events, 'OrderCreated' | 'OrderCancelled'>;
 
 /** Reserves stock for a new order and gives it back when the order is cancelled. Everything is written through the session. */
-export function createInventoryHandlers(collections: InventoryCollections): Handlers<ClientSession> {
-  const onOrderCreated: EventHandler<ClientSession> = async (context) => {
-    // Checked against the catalogue before any handler runs.
-    const order = context.event.data as OrderCreated;
+export function createInventoryHandlers(collections: InventoryCollections): HandlersOf<Events> {
+  const onOrderCreated = async (context: ContextOf<Events, 'OrderCreated'>): Promise<void> => {
+    const { lines } = context.event.data;
     const orderId = context.event.aggregateId;
-    const decision = decideReservation(order.lines, await availableOf(order.lines, context.session, collections));
+    const decision = decideReservation(lines, await availableOf(lines, context.session, collections));
     if (decision.kind === 'reject') {
       const { shortages } = decision;
       await record(context, { kind: 'rejected', state: 'rejected', lines: [], shortages }, collections);
-      await emit(context, 'InventoryRejected', { orderId, shortages });
+      await context.emit({
+        ...reservationOf(context),
+        eventType: 'InventoryRejected',
+        payload: { orderId, shortages },
+      });
       return;
     }
     await move(decision.lines, 'reserve', context.session, collections);
     await record(context, { kind: 'reserved', state: 'reserved', lines: decision.lines, shortages: [] }, collections);
-    await emit(context, 'InventoryReserved', { orderId, lines: decision.lines });
+    await context.emit({
+      ...reservationOf(context),
+      eventType: 'InventoryReserved',
+      payload: { orderId, lines: decision.lines },
+    });
   };
 
-  const onOrderCancelled: EventHandler<ClientSession> = async (context) => {
+  const onOrderCancelled = async (context: ContextOf<Events, 'OrderCancelled'>): Promise<void> => {
     const orderId = context.event.aggregateId;
     const reservation = await collections.reservations.findOne({ _id: orderId }, { session: context.session });
     if (reservation?.state !== 'reserved') {
@@ -36,7 +44,7 @@ export function createInventoryHandlers(collections: InventoryCollections): Hand
     const { lines } = reservation;
     await move(lines, 'release', context.session, collections);
     await record(context, { kind: 'released', state: 'released', lines, shortages: [] }, collections);
-    await emit(context, 'InventoryReleased', { orderId, lines });
+    await context.emit({ ...reservationOf(context), eventType: 'InventoryReleased', payload: { orderId, lines } });
   };
 
   return { OrderCreated: onOrderCreated, OrderCancelled: onOrderCancelled };
@@ -119,17 +127,7 @@ async function record(
   );
 }
 
-async function emit(
-  context: Context,
-  eventType: 'InventoryReserved' | 'InventoryRejected' | 'InventoryReleased',
-  payload:
-    | { readonly orderId: string; readonly lines: readonly StockLine[] }
-    | { readonly orderId: string; readonly shortages: readonly Shortage[] },
-): Promise<void> {
-  await context.emit({
-    aggregateType: 'reservation',
-    aggregateId: context.event.aggregateId,
-    eventType,
-    payload: { ...payload },
-  });
+/** The reservation of an order has the order's id. */
+function reservationOf({ event }: Context): { readonly aggregateType: 'reservation'; readonly aggregateId: string } {
+  return { aggregateType: 'reservation', aggregateId: event.aggregateId };
 }

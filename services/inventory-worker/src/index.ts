@@ -9,4 +9,4 @@ export {
   type StockDocument,
 } from './documents.js';
 export { createInventoryHandlers } from './handlers.js';
-export { INVENTORY_SOURCE, createInventoryWorker, type WorkerParts } from './service.js';
+export { INVENTORY_SOURCE, createInventoryWorker } from './service.js';

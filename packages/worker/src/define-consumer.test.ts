@@ -1,0 +1,145 @@
+import { createCatalogue, defineEvent, type EventEnvelope } from '@nightporter/contracts';
+import type { HandlerContext } from '@nightporter/consumer';
+import { aggregateVersion, eventId } from '@nightporter/protocol';
+import { createLogger, flag, loadConfig, setting } from '@nightporter/runtime';
+import type { ClientSession } from 'mongodb';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineConsumer, type ConsumerDefinition } from './define-consumer.js';
+import { engineHandlers, type HandlersOf } from './handlers.js';
+import { resolveSubscriptions, type Subscription } from './settings.js';
+
+const note = { aggregateType: 'note', topic: 'notes' } as const;
+const notedV1 = defineEvent({ ...note, type: 'Noted', version: 1, schema: z.strictObject({ text: z.string() }) });
+const noted = defineEvent({
+  ...note,
+  type: 'Noted',
+  version: 2,
+  schema: z.strictObject({ title: z.string(), tags: z.array(z.string()) }),
+  upcast: { from: notedV1, data: ({ text }) => ({ title: text, tags: [] }) },
+});
+const filed = defineEvent({
+  type: 'Filed',
+  version: 1,
+  aggregateType: 'file',
+  topic: 'files',
+  schema: z.strictObject({ size: z.number() }),
+});
+const catalogue = createCatalogue([notedV1, noted, filed]);
+type Events = typeof catalogue.events;
+
+const definition: ConsumerDefinition<Events> = {
+  name: 'sample-worker',
+  description: 'Keeps notes.',
+  port: 0,
+  database: 'sample',
+  group: 'sample',
+  source: 'sample',
+  catalogue,
+  subscriptions: [{ producer: 'note-taker', topic: 'notes' }],
+  handlers: {},
+};
+
+const environment = { MONGODB_URI: 'mongodb://127.0.0.1', ROCKETMQ_ENDPOINTS: '127.0.0.1:8081' };
+
+describe('a worker', () => {
+  it('has the settings of its subscriptions, by the names of their producers', () => {
+    const subscriptions: Subscription[] = [
+      { producer: 'note-taker', topic: 'notes' },
+      { producer: 'files', topic: 'files', topicSetting: 'TOPIC' },
+    ];
+    const { config } = defineConsumer({ ...definition, subscriptions: [subscriptions[0]!, ...subscriptions.slice(1)] });
+    const values = loadConfig(config, { ...environment, NOTE_TAKER_DB: 'other', TOPIC: 'elsewhere' });
+    expect(resolveSubscriptions(subscriptions, values)).toEqual([
+      { topic: 'notes', producerDatabase: 'other' },
+      { topic: 'elsewhere', producerDatabase: 'files' },
+    ]);
+    expect(values.group).toBe('sample');
+  });
+
+  it('has its own settings, typed, in what its handlers are made from', () => {
+    const settings = {
+      loud: setting({ name: 'LOUD', kind: flag(), default: 'true', description: 'Whether it shouts.' }),
+    };
+    const worker = defineConsumer({
+      ...definition,
+      settings,
+      handlers: ({ config }) => ({
+        Noted: async ({ event, logger }) => {
+          const isLoud: boolean = config.loud;
+          logger.info(isLoud ? event.data.title.toUpperCase() : event.data.title);
+          return Promise.resolve();
+        },
+      }),
+    });
+    expect(loadConfig(worker.config, environment).loud).toBe(true);
+  });
+
+  it('is refused where two settings would be one variable', () => {
+    const twice = [
+      { producer: 'notes', topic: 'notes' },
+      { producer: 'notes', topic: 'files' },
+    ] as const;
+    expect(() => defineConsumer({ ...definition, subscriptions: twice })).toThrow(/NOTES_TOPIC/);
+    const settings = { group: setting({ name: 'MY_GROUP', kind: flag(), default: 'true', description: 'x' }) };
+    expect(() => defineConsumer({ ...definition, settings, handlers: {} })).toThrow(/settings group of its own/);
+  });
+});
+
+describe('the handlers of a worker', () => {
+  const lines: string[] = [];
+  const logger = createLogger({
+    name: 'sample',
+    level: 'info',
+    destination: { write: (line: string) => lines.push(line) },
+  });
+  const envelope: EventEnvelope = {
+    eventId: eventId('e1'),
+    source: 'note-taker',
+    eventType: 'Noted',
+    eventVersion: 2,
+    aggregateType: 'note',
+    aggregateId: '7',
+    aggregateVersion: aggregateVersion(3),
+    occurredAt: '2026-01-02T03:04:05.006Z',
+    data: { title: 'x', tags: [] },
+  };
+  const session: unknown = null;
+  const context = {
+    event: envelope,
+    session,
+    emit: () => Promise.resolve(),
+    signal: new AbortController().signal,
+    attempt: 4,
+  } as HandlerContext<ClientSession>;
+
+  it('are given the newest version, and a logger that names the event', async () => {
+    const handlers: HandlersOf<Events> = {
+      Noted: async ({ event, emit, logger: log }) => {
+        // @ts-expect-error only version 1 had a text
+        expect(event.data.text).toBeUndefined();
+        log.info(event.data.title);
+        await emit({ aggregateType: 'file', aggregateId: '1', eventType: 'Filed', payload: { size: 1 } });
+        // @ts-expect-error a file has a size
+        await emit({ aggregateType: 'file', aggregateId: '1', eventType: 'Filed', payload: {} });
+      },
+    };
+    await engineHandlers(handlers, { catalogue, topics: ['notes'], logger })['Noted']?.(context);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ msg: 'x', eventId: 'e1', aggregateVersion: 3, attempt: 4 });
+  });
+
+  it.each<[string, HandlersOf<Events>, RegExp]>([
+    [
+      'a type that is not in the catalogue',
+      { Lost: () => Promise.resolve() } as HandlersOf<Events>,
+      /Lost; the catalogue has Noted, Filed/,
+    ],
+    [
+      'a topic that is not subscribed to',
+      { Filed: () => Promise.resolve() },
+      /Filed, which travels on files; subscribed to: notes/,
+    ],
+  ])('are refused for %s, since they could never run', (_name, handlers, message) => {
+    expect(() => engineHandlers(handlers, { catalogue, topics: ['notes'], logger })).toThrow(message);
+  });
+});

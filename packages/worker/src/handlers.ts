@@ -1,0 +1,80 @@
+import type { EventHandler, HandlerContext, Handlers, NewEvent } from '@nightporter/consumer';
+import type { Catalogue, EventDefinition, EventEnvelope, EventTypeOf, NewestData } from '@nightporter/contracts';
+import { NightporterError } from '@nightporter/protocol';
+import type { Logger } from '@nightporter/runtime';
+import type { ClientSession } from 'mongodb';
+
+/** An event of the catalogue as its handler is given it: always in its newest version. */
+export type EventOf<Events extends readonly EventDefinition[], Type extends EventTypeOf<Events>> = EventEnvelope<
+  NewestData<Events, Type>
+> & { readonly eventType: Type };
+
+/** An event as a handler emits it. It is written in the newest version of its type. */
+export type EmittedEvent<Events extends readonly EventDefinition[], Type extends EventTypeOf<Events>> = Omit<
+  NewEvent,
+  'eventType' | 'eventVersion' | 'payload'
+> & { readonly eventType: Type; readonly payload: NewestData<Events, Type> };
+
+/** Writes an event of the catalogue to the worker's own outbox, in the transaction of the handler. */
+export type EmitOf<Events extends readonly EventDefinition[]> = <Type extends EventTypeOf<Events>>(
+  event: EmittedEvent<Events, Type>,
+) => Promise<void>;
+
+/** Everything that a handler is given for one event. */
+export interface ContextOf<Events extends readonly EventDefinition[], Type extends EventTypeOf<Events>> {
+  readonly event: EventOf<Events, Type>;
+  /** Write through this session only: the handler may run again when its transaction did not commit. */
+  readonly session: ClientSession;
+  /** Correlation, causation, tenant and trace of the event go along. */
+  readonly emit: EmitOf<Events>;
+  /** Names the event in every line. */
+  readonly logger: Logger;
+  /** Aborts when the time of the handler is up, or the worker stops. */
+  readonly signal: AbortSignal;
+  /** 1 at the first try. */
+  readonly attempt: number;
+}
+
+/** Handlers by event type. A type without handler is settled as `ignored`. */
+export type HandlersOf<Events extends readonly EventDefinition[]> = {
+  readonly [Type in EventTypeOf<Events>]?: (context: ContextOf<Events, Type>) => Promise<void>;
+};
+
+/** A handler as the engine calls it, whatever its event type is. */
+type AnyHandler = (context: HandlerContext<ClientSession> & { readonly logger: Logger }) => Promise<void>;
+
+/**
+ * The handlers as the engine takes them. Refuses, with NP_CONFIG_INVALID, a handler that could never run: of a type that the catalogue
+ * does not have, or whose topic is not subscribed to.
+ */
+export function engineHandlers<Events extends readonly EventDefinition[]>(
+  handlers: HandlersOf<Events>,
+  { catalogue, topics, logger }: { catalogue: Catalogue<Events>; topics: readonly string[]; logger: Logger },
+): Handlers<ClientSession> {
+  const engine: Record<string, EventHandler<ClientSession>> = {};
+  for (const [type, handler] of Object.entries(handlers as Readonly<Record<string, AnyHandler | undefined>>)) {
+    if (handler === undefined) continue;
+    assertCanRun(type, { catalogue, topics });
+    // Its data was read by the catalogue, which is what its type promises, before the engine calls it.
+    engine[type] = (context) => handler({ ...context, logger: loggerOf(context, logger) });
+  }
+  return engine;
+}
+
+function assertCanRun(type: string, { catalogue, topics }: { catalogue: Catalogue; topics: readonly string[] }): void {
+  const definition = catalogue.find(type);
+  if (definition === undefined) {
+    const known = [...new Set(catalogue.events.map((event) => event.type))].join(', ');
+    throw new NightporterError('NP_CONFIG_INVALID', `There is a handler for ${type}; the catalogue has ${known}.`);
+  }
+  if (topics.includes(definition.topic)) return;
+  throw new NightporterError(
+    'NP_CONFIG_INVALID',
+    `There is a handler for ${type}, which travels on ${definition.topic}; subscribed to: ${topics.join(', ')}.`,
+  );
+}
+
+function loggerOf({ event, attempt }: HandlerContext<ClientSession>, logger: Logger): Logger {
+  const { eventId, eventType, aggregateType, aggregateId, aggregateVersion, correlationId } = event;
+  return logger.child({ eventId, eventType, aggregateType, aggregateId, aggregateVersion, correlationId, attempt });
+}

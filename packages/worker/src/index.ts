@@ -1,0 +1,9 @@
+export {
+  defineConsumer,
+  type ConsumerDefinition,
+  type WorkerParts,
+  type WorkerResources,
+  type WorkerTuning,
+} from './define-consumer.js';
+export { type ContextOf, type EmitOf, type EmittedEvent, type EventOf, type HandlersOf } from './handlers.js';
+export { type Subscription, type WorkerSettings } from './settings.js';

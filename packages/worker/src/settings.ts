@@ -1,0 +1,142 @@
+import { NightporterError } from '@nightporter/protocol';
+import {
+  commonSettings,
+  integer,
+  mongodbSettings,
+  rocketmqSettings,
+  setting,
+  text,
+  type Setting,
+  type SettingTable,
+} from '@nightporter/runtime';
+
+/** One topic that a worker reads, and the producer in whose database its events are kept for it. */
+export interface Subscription {
+  /** The producing service; its database is called the same unless the setting `<PRODUCER>_DB` says otherwise. */
+  readonly producer: string;
+  readonly topic: string;
+  /** The setting that names another topic. Default `<PRODUCER>_TOPIC`; needed where two topics have one producer. */
+  readonly topicSetting?: string;
+}
+
+/** A subscription as configured. */
+export interface ResolvedSubscription {
+  readonly topic: string;
+  readonly producerDatabase: string;
+}
+
+export interface WorkerDefaults {
+  readonly port: number;
+  readonly database: string;
+  readonly group: string;
+}
+
+const name = text({ charactersMax: 120, pattern: /^[%A-Za-z0-9_-]+$/, accepts: '1 to 120 letters, digits, %, _ or -' });
+const databaseName = text({
+  charactersMax: 38,
+  pattern: /^[A-Za-z0-9_-]+$/,
+  accepts: '1 to 38 letters, digits, _ or -',
+});
+
+/** The settings that every worker has, but for those of its subscriptions. */
+export function workerSettings({ port, database, group }: WorkerDefaults) {
+  return {
+    ...commonSettings({ defaultPort: port }),
+    ...mongodbSettings({ defaultDatabase: database }),
+    ...rocketmqSettings(),
+    group: setting({
+      name: 'GROUP',
+      kind: name,
+      default: group,
+      description: 'Consumer group, here and at the broker. Workers of one group share the work.',
+    }),
+    receiveLoops: setting({
+      name: 'RECEIVE_LOOPS',
+      kind: integer({ min: 1, max: 32 }),
+      default: '4',
+      description: 'Batches in hand at once.',
+    }),
+    receiveMax: setting({
+      name: 'RECEIVE_MAX',
+      kind: integer({ min: 1, max: 32 }),
+      unit: 'events',
+      default: '32',
+      description: 'Most events in one batch, which is settled in one transaction.',
+    }),
+    invisibleMs: setting({
+      name: 'INVISIBLE_MS',
+      kind: integer({ min: 1_000, max: 600_000 }),
+      unit: 'ms',
+      default: '30000',
+      description:
+        'How long the broker keeps the events of a worker that was killed from the others; a living worker extends it.',
+    }),
+    attemptsMax: setting({
+      name: 'ATTEMPTS_MAX',
+      kind: integer({ min: 1, max: 1_000 }),
+      default: '5',
+      description: 'Attempts before an event becomes a dead letter, which holds its own aggregate only.',
+    }),
+  };
+}
+
+export type WorkerSettings = ReturnType<typeof workerSettings>;
+
+/** The settings of the subscriptions: a database for each producer, and a topic for each. */
+export function subscriptionSettings(
+  subscriptions: readonly Subscription[],
+): Readonly<Record<string, Setting<string>>> {
+  const table: Record<string, Setting<string>> = {};
+  for (const { producer } of subscriptions) {
+    table[databaseKey(producer)] = setting({
+      name: `${upperCase(producer)}_DB`,
+      kind: databaseName,
+      default: producer,
+      description: `The database of ${producer}, in which the group is registered so that its events are kept for it.`,
+    });
+  }
+  for (const { producer, topic, topicSetting } of subscriptions) {
+    table[topicKey(topic)] = setting({
+      name: topicSetting ?? `${upperCase(producer)}_TOPIC`,
+      kind: name,
+      default: topic,
+      description: `Topic with the events of ${producer}. It is checked at the start, and the group with it.`,
+    });
+  }
+  return table;
+}
+
+/** What the configuration makes of the subscriptions. */
+export function resolveSubscriptions(
+  subscriptions: readonly Subscription[],
+  config: Readonly<Record<string, unknown>>,
+): readonly ResolvedSubscription[] {
+  return subscriptions.map(({ producer, topic }) => ({
+    topic: String(config[topicKey(topic)]),
+    producerDatabase: String(config[databaseKey(producer)]),
+  }));
+}
+
+/** Two settings of one name would be one variable with two meanings. */
+export function assertDistinctNames(worker: string, table: SettingTable): void {
+  const names = Object.values(table).map((one) => one.name);
+  const repeated = names.find((one, index) => names.indexOf(one) !== index);
+  if (repeated === undefined) return;
+  throw new NightporterError(
+    'NP_CONFIG_INVALID',
+    `Two settings of ${worker} are called ${repeated}; give a subscription another topicSetting, or your own setting another name.`,
+  );
+}
+
+function databaseKey(producer: string): string {
+  return `database of ${producer}`;
+}
+
+function topicKey(topic: string): string {
+  return `topic ${topic}`;
+}
+
+/** `orders-api` → `ORDERS_API` */
+function upperCase(producer: string): string {
+  return producer.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
+}

@@ -1,0 +1,209 @@
+import { createConsumer, type Consumer } from '@nightporter/consumer';
+import type { EventDefinition } from '@nightporter/contracts';
+import {
+  connectMongo,
+  createGroupStores,
+  engineOf,
+  ensureConsumerCollections,
+  ensureOutboxCollections,
+  registerGroup,
+} from '@nightporter/mongo';
+import { createOutbox } from '@nightporter/outbox';
+import { groupId, isNightporterError } from '@nightporter/protocol';
+import { createSubscriber, preflightGroup, preflightTopic, type RocketmqSubscriber } from '@nightporter/rocketmq';
+import {
+  brokerConnection,
+  createHealthServer,
+  systemClock,
+  systemRandom,
+  untilAvailable,
+  type BrokerConnection,
+  type ConfigOf,
+  type HealthServer,
+  type RunningService,
+  type ServiceContext,
+  type SettingTable,
+} from '@nightporter/runtime';
+import type { ClientSession, MongoClient } from 'mongodb';
+import type { ConsumerDefinition, WorkerParts, WorkerResources } from './define-consumer.js';
+import { engineHandlers } from './handlers.js';
+import { createConsumerObserver } from './observer.js';
+import { resolveSubscriptions, type ResolvedSubscription, type WorkerSettings } from './settings.js';
+
+/** Of the time for stopping, the share of the work in hand, and of the connections to the broker. */
+const DRAIN_SHARE = 0.6;
+const CLOSE_SHARE = 0.3;
+
+/** What a start has opened so far, closed in the reverse order. */
+type Opened = (() => Promise<void>)[];
+
+export async function startWorker<Events extends readonly EventDefinition[], Own extends SettingTable>(
+  definition: ConsumerDefinition<Events, Own>,
+  context: ServiceContext<ConfigOf<WorkerSettings & Own>>,
+  parts: WorkerParts,
+): Promise<RunningService> {
+  const opened: Opened = [];
+  const close = async (): Promise<void> => {
+    for (const closing of opened.splice(0).reverse()) await closing();
+  };
+  try {
+    const consumer = await open(definition, context, { ...parts, opened });
+    return { ended: consumer.run(), stop: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function open<Events extends readonly EventDefinition[], Own extends SettingTable>(
+  definition: ConsumerDefinition<Events, Own>,
+  context: ServiceContext<ConfigOf<WorkerSettings & Own>>,
+  { opened, storeOf = (store) => store }: WorkerParts & { opened: Opened },
+): Promise<Consumer> {
+  const { catalogue, handlers, prepare, source } = definition;
+  const { logger, signal } = context;
+  // The table has these settings by its type; the mapped type of a generic table cannot show it.
+  const config = context.config as ConfigOf<WorkerSettings>;
+  const subscriptions = resolveSubscriptions(definition.subscriptions, context.config);
+  const connection = brokerConnection(config, logger);
+  const client = await connectMongo({ uri: config.mongodbUri, appName: definition.name });
+  const observer = createConsumerObserver(logger, systemClock);
+  let consumer: Consumer | null = null;
+  const health = await serveHealth({ config, client, consumer: () => consumer, outage: observer.outage });
+  opened.push(
+    () => health.close(),
+    () => client.close(),
+  );
+  logger.info({ port: health.port, ...(await engineOf(client)) }, 'answering health checks');
+  const database = config.mongodbDatabase;
+  const resources: WorkerResources<Own> = {
+    client,
+    database: client.db(database),
+    config: context.config,
+    logger,
+  };
+  const engine = engineHandlers(typeof handlers === 'function' ? handlers(resources) : handlers, {
+    catalogue,
+    topics: definition.subscriptions.map(({ topic }) => topic),
+    logger,
+  });
+  await ensureConsumerCollections(client, database);
+  await ensureOutboxCollections(client, database);
+  await prepare?.(resources);
+  for (const subscription of subscriptions) {
+    await preflight(subscription.topic, { group: config.group, context: { logger, signal }, connection });
+  }
+  await registerWithProducers(client, config.group, subscriptions);
+  const stores = createGroupStores({ client, database, group: config.group });
+  consumer = createConsumer<ClientSession>(
+    {
+      subscribers: await subscribe(subscriptions, { config, connection, opened }),
+      store: storeOf(stores.store),
+      parked: stores.parked,
+      started: stores.started,
+      emitter: createOutbox({ client, database, source, catalogue }).emitter(),
+      clock: systemClock,
+      random: systemRandom,
+      observe: observer.observe,
+    },
+    {
+      ...definition.tuning,
+      group: groupId(config.group),
+      handlers: engine,
+      read: (envelope) => catalogue.read(envelope),
+      receiveLoops: config.receiveLoops,
+      receiveMax: config.receiveMax,
+      invisibleMs: config.invisibleMs,
+      attemptsMax: config.attemptsMax,
+      drainMs: Math.max(50, Math.floor(config.shutdownMs * DRAIN_SHARE)),
+    },
+  );
+  const started = consumer;
+  opened.push(() => started.stop());
+  return started;
+}
+
+function serveHealth({
+  config,
+  client,
+  consumer,
+  outage,
+}: {
+  config: ConfigOf<WorkerSettings>;
+  client: MongoClient;
+  consumer: () => Consumer | null;
+  outage: () => string | null;
+}): Promise<HealthServer> {
+  return createHealthServer({
+    host: config.host,
+    port: config.port,
+    checks: {
+      database: async () => {
+        await client.db(config.mongodbDatabase).command({ ping: 1 });
+        return null;
+      },
+      consumer: () => {
+        const state = consumer()?.snapshot().state ?? null;
+        if (state === null) return 'topic and group are being checked';
+        return state === 'running' ? outage() : `is ${state}`;
+      },
+    },
+    status: () => consumer()?.snapshot() ?? { state: 'preflight' },
+  });
+}
+
+/** The producers may not have started yet, and the group must be registered before its first event can be deleted. */
+async function registerWithProducers(
+  client: MongoClient,
+  group: string,
+  subscriptions: readonly ResolvedSubscription[],
+): Promise<void> {
+  for (const database of new Set(subscriptions.map(({ producerDatabase }) => producerDatabase))) {
+    const topics = subscriptions.filter(({ producerDatabase }) => producerDatabase === database);
+    await ensureOutboxCollections(client, database);
+    await registerGroup(client, database, { group, topics: topics.map(({ topic }) => topic) });
+  }
+}
+
+/** One client per topic: the client's start-up can hang with several. */
+async function subscribe(
+  subscriptions: readonly ResolvedSubscription[],
+  { config, connection, opened }: { config: ConfigOf<WorkerSettings>; connection: BrokerConnection; opened: Opened },
+): Promise<readonly RocketmqSubscriber[]> {
+  const subscribers: RocketmqSubscriber[] = [];
+  // Together, so that one more topic does not take more of the time for stopping.
+  opened.push(async () => {
+    await Promise.all(subscribers.map((subscriber) => subscriber.close()));
+  });
+  const closeTimeoutMs = Math.max(100, Math.floor(config.shutdownMs * CLOSE_SHARE));
+  for (const { topic } of subscriptions) {
+    subscribers.push(await createSubscriber({ ...connection, group: config.group, topic, closeTimeoutMs }));
+  }
+  return subscribers;
+}
+
+interface Preflight {
+  readonly group: string;
+  readonly context: Pick<ServiceContext<unknown>, 'logger' | 'signal'>;
+  readonly connection: BrokerConnection;
+}
+
+/** What is wrong ends the start with the command that mends it; a broker that does not answer is waited for. */
+async function preflight(topic: string, { group, connection, context: { logger, signal } }: Preflight): Promise<void> {
+  const facts = await untilAvailable(
+    async () => ({
+      ...(await preflightTopic({ ...connection, topic })),
+      ...(await preflightGroup({ ...connection, group, topic })),
+    }),
+    {
+      clock: systemClock,
+      signal,
+      everyMs: 1_000,
+      isOutage: (error) => isNightporterError(error, 'NP_BROKER_UNAVAILABLE'),
+      waiting: (error) => {
+        logger.warn({ group, topic, err: error }, 'broker unavailable; trying again');
+      },
+    },
+  );
+  logger.info(facts, 'topic and group checked');
+}
