@@ -3,6 +3,8 @@ import {
   createRelayStores,
   ensureOutboxCollections,
   ensureRelayCollections,
+  pauseRelay,
+  resumeRelay,
   type RelayStores,
 } from '@nightporter/mongo';
 import { namespace, resumeToken, type EventId, type Namespace } from '@nightporter/protocol';
@@ -12,6 +14,7 @@ import {
   leaseStoreConformance,
   outboxMarkerConformance,
   outboxReaderConformance,
+  relayControlsConformance,
   repairLogConformance,
   type MarkerFixture,
   type OutboxFixture,
@@ -45,6 +48,16 @@ repairLogConformance('MongoDB', async () => {
   const { repairs } = await relayStores(name);
   const recorded = () => database.client().db(name).collection<RepairRecord>('relay_repairs').find().sort({ _id: 1 });
   return { repairs, recorded: () => recorded().toArray() };
+});
+
+relayControlsConformance('MongoDB', async () => {
+  const name = database.database('relay');
+  const operator = { by: 'operator', reason: '$reason' };
+  return {
+    controls: (await relayStores(name)).controls,
+    pause: (topic) => pauseRelay(database.client(), name, { topic, ...operator }),
+    resume: (topic) => resumeRelay(database.client(), name, { topic, ...operator }),
+  };
 });
 
 captureConformance('MongoDB', async () => {

@@ -34,6 +34,25 @@ export interface RepairDocument {
   readonly at: Date;
 }
 
+/** `relay_controls`: what is paused; `_id` is `all`, or `topic:` and the topic. */
+export interface PauseDocument {
+  readonly _id: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly at: Date;
+}
+
+/** `operator_actions`, in the database that the action changed: written in its transaction. */
+export interface OperatorActionDocument {
+  readonly _id: ObjectId;
+  readonly action: 'pause' | 'resume' | 'retry-event' | 'skip-event';
+  /** What it was done to: a topic, `all`, or an event's id. */
+  readonly target: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly at: Date;
+}
+
 /** `groups` in the producer's database: `_id` is the group. */
 export interface GroupDocument {
   readonly _id: string;

@@ -13,7 +13,9 @@ export type {
   GroupDocument,
   InboxDocument,
   LeaseDocument,
+  OperatorActionDocument,
   ParkedDocument,
+  PauseDocument,
   PositionDocument,
   RegistryDocument,
   RepairDocument,
@@ -24,4 +26,6 @@ export type {
 export { engineOf, type Engine } from './engine.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
 export { registerGroup, type GroupRegistration } from './groups.js';
+export type { Operator } from './operator-actions.js';
+export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';

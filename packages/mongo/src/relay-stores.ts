@@ -1,5 +1,13 @@
 import type { NightporterError, Namespace } from '@nightporter/protocol';
-import type { Capture, CheckpointStore, LeaseStore, OutboxMarker, OutboxReader, RepairLog } from '@nightporter/relay';
+import type {
+  Capture,
+  CheckpointStore,
+  LeaseStore,
+  OutboxMarker,
+  OutboxReader,
+  RelayControls,
+  RepairLog,
+} from '@nightporter/relay';
 import type { MongoClient } from 'mongodb';
 import { createCapture } from './capture.js';
 import { createCheckpointStore } from './checkpoints.js';
@@ -8,11 +16,12 @@ import { durableDatabase } from './database.js';
 import { createLeaseStore } from './leases.js';
 import { createOutboxMarker } from './outbox-marker.js';
 import { createOutboxReader } from './outbox-reader.js';
+import { createRelayControls } from './relay-controls.js';
 import { createRepairLog } from './repairs.js';
 
 export interface RelayStoresOptions {
   readonly client: MongoClient;
-  /** The relay's own database: leases, checkpoints, repairs. */
+  /** The relay's own database: leases, checkpoints, repairs, controls. */
   readonly database: string;
   /** The outboxes that it serves, `database.collection` each. */
   readonly namespaces: readonly Namespace[];
@@ -29,6 +38,7 @@ export interface RelayStores {
   readonly reader: OutboxReader;
   readonly marker: OutboxMarker;
   readonly repairs: RepairLog;
+  readonly controls: RelayControls;
 }
 
 /** Every database port of the relay, on MongoDB. Throws NP_CONFIG_INVALID for a namespace that is none. */
@@ -43,5 +53,6 @@ export function createRelayStores(options: RelayStoresOptions): RelayStores {
     reader: createOutboxReader({ client, namespaces, claimMs }),
     marker: createOutboxMarker(client),
     repairs: createRepairLog(database),
+    controls: createRelayControls(database),
   };
 }

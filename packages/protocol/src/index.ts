@@ -31,6 +31,8 @@ export type { FailureVerdict, SendFailure } from './publish-failure.js';
 export type { LanePolicy } from './lane-policy.js';
 export { PublishLanes, type MarkResult } from './publish-lanes.js';
 export { ALL_SLOTS, SLOT_COUNT, slotOf } from './slots.js';
+export { NOTHING_PAUSED, samePause, type Pause } from './pause.js';
+export { TokenBucket, steadyRate, type RateLimit } from './token-bucket.js';
 export {
   decideRetry,
   retryDelayMs,

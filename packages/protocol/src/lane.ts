@@ -47,7 +47,7 @@ export type LaneStep =
 
 /**
  * Why nothing of a lane is sent: its row `version` is FAILED and not yet due, DEAD, claimed by a polling relay, of a closed
- * topic, or its FAILED or DEAD mark is being written (`marking`).
+ * or paused topic, or its FAILED or DEAD mark is being written (`marking`).
  */
 export interface Hold {
   readonly kind: 'failed' | 'dead' | 'claimed' | 'topic' | 'marking';

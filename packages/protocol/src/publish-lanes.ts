@@ -5,6 +5,7 @@ import type { LanePolicy } from './lane-policy.js';
 import type { Lane, LaneItem, LaneRow } from './lane.js';
 import { offerRow, type Sighting } from './lane-offer.js';
 import { refreshLane, type LaneReading, type LaneTruth } from './lane-refresh.js';
+import type { Pause } from './pause.js';
 import { decideFailure, type FailureVerdict, type SendFailure } from './publish-failure.js';
 
 /** What became of a mark: see the relay's `MarkOutcome`. */
@@ -18,7 +19,7 @@ export type MarkResult = 'done' | 'refused' | 'missing';
  * predecessor rule (I4) allows it: it is version 1, or this relay published the version before it, or the outbox, read
  * after the row was seen, has no unsettled row below it. At most one send of a lane is in flight. A row that was sent
  * waits for its mark; until then every further sighting of it waits with it. A lane whose first row is FAILED, DEAD,
- * claimed, or of a closed topic is held: its rows are dropped (the outbox has them) and count as deferred. It is read
+ * claimed, or of a closed or paused topic is held: its rows are dropped (the outbox has them) and count as deferred. It is read
  * again when its row is due, when a sweep sees another truth, and after a refused mark; what it holds is never believed
  * longer than that.
  */
@@ -62,6 +63,11 @@ export class PublishLanes<Row extends LaneRow> {
   /** When {@link wake} has something to do. */
   get nextDueAtMs(): number | null {
     return this.#book.nextDueAtMs;
+  }
+
+  /** What operators have paused: nothing of it is sent any more, its rows are deferred, and what is resumed is swept. */
+  setPause(pause: Pause): void {
+    if (this.#book.gates.setPause(pause)) this.#book.sweepWanted = true;
   }
 
   /** Takes what stream or sweep brought. `known` when the relay had the row in hand, or its lane held. */
@@ -187,7 +193,7 @@ export class PublishLanes<Row extends LaneRow> {
     this.#book.wake(nowMs);
   }
 
-  /** Whether a sweep is wanted, because a topic opened; asked once. */
+  /** Whether a sweep is wanted, because a topic opened or was resumed; asked once. */
   takeSweepWanted(): boolean {
     const wanted = this.#book.sweepWanted;
     this.#book.sweepWanted = false;

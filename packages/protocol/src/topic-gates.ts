@@ -1,9 +1,11 @@
+import { NOTHING_PAUSED, isPaused, type Pause } from './pause.js';
+
 /**
- * Topics that cannot be sent to (missing, of the wrong type, no permission).
+ * Topics that cannot be sent to (missing, of the wrong type, no permission), or that an operator has paused.
  *
  * A topic is *open* until a send fails for the topic's sake. Then it is *closed*: its lanes are held, and no attempt is
  * counted. When its wait is over it is *probing*: one lane may send, all others stay held. A success opens it, another
- * failure closes it for longer.
+ * failure closes it for longer. A paused topic admits no lane, whatever else it is.
  */
 interface Gate<Lane> {
   failures: number;
@@ -15,8 +17,17 @@ interface Gate<Lane> {
 export class TopicGates<Lane> {
   readonly #gates = new Map<string, Gate<Lane>>();
   readonly #lastSuccessAtMs = new Map<string, number>();
+  #pause = NOTHING_PAUSED;
+
+  /** Returns whether something that was paused may no longer be. */
+  setPause(pause: Pause): boolean {
+    const before = this.#pause;
+    this.#pause = pause;
+    return before.all ? !pause.all : before.topics.some((topic) => !isPaused(pause, topic));
+  }
 
   admits(topic: string, lane: Lane): boolean {
+    if (isPaused(this.#pause, topic)) return false;
     const gate = this.#gates.get(topic);
     return gate === undefined || (gate.probing && gate.lane === lane);
   }

@@ -44,6 +44,11 @@ export interface RelayOptions {
   /** Rows of one lane that such a query brings. */
   readonly laneRowsMax: number;
 
+  /** Sends a second at most, over all shards of this process, so that a backlog does not flood the consumers. Null: no limit. */
+  readonly sendsPerSecondMax: number | null;
+  /** How often it is asked what operators have paused. */
+  readonly controlsEveryMs: number;
+
   /** How long marks wait for company before they are written. */
   readonly markEveryMs: number;
   /** Marks written by one request. */
@@ -92,6 +97,8 @@ export const RELAY_DEFAULTS: Omit<RelayOptions, 'owner'> = {
   heldReadEveryMs: 5_000,
   laneReadMax: 64,
   laneRowsMax: 32,
+  sendsPerSecondMax: null,
+  controlsEveryMs: 1_000,
   markEveryMs: 3,
   markBatchMax: 400,
   checkpointEveryMs: 500,

@@ -13,6 +13,7 @@ import {
   type Epoch,
   type EventId,
   type Namespace,
+  type Pause,
   type ResumeToken,
   type Slot,
 } from '@nightporter/protocol';
@@ -205,6 +206,11 @@ export interface RepairLog {
   record(repair: RepairRecord): Promise<void>;
 }
 
+/** What operators ask of every relay of this database (`relay_controls`), read with majority. */
+export interface RelayControls {
+  readPause(): Promise<Pause>;
+}
+
 /** Told what happens, for logs and metrics. Must not throw and must not wait. */
 export type RelayObserver = (event: RelayEvent) => void;
 
@@ -223,6 +229,7 @@ export type RelayEvent =
       readonly refused: number;
       readonly missing: number;
     }
+  | { readonly kind: 'pause-changed'; readonly shard: ShardId; readonly pause: Pause }
   | { readonly kind: 'dead'; readonly row: OutboxRow; readonly error: string }
   | { readonly kind: 'checkpoint-saved'; readonly shard: ShardId; readonly seq: number }
   | { readonly kind: 'database-unavailable'; readonly operation: string; readonly error: unknown };

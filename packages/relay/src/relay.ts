@@ -1,4 +1,4 @@
-import type { Clock, Random } from '@nightporter/protocol';
+import { TokenBucket, steadyRate, type Clock, type Random } from '@nightporter/protocol';
 import { relayOptions, type RelayOptions } from './options.js';
 import type {
   Capture,
@@ -7,6 +7,7 @@ import type {
   OutboxMarker,
   OutboxReader,
   Publisher,
+  RelayControls,
   RelayObserver,
   RepairLog,
 } from './ports.js';
@@ -22,6 +23,7 @@ export interface RelayPorts {
   readonly marker: OutboxMarker;
   readonly publisher: Publisher;
   readonly repairs: RepairLog;
+  readonly controls: RelayControls;
   readonly clock: Clock;
   readonly random: Random;
   readonly observe: RelayObserver;
@@ -41,7 +43,9 @@ export interface Relay {
 /** A relay over its ports. Throws NP_CONFIG_INVALID when an option is out of range. */
 export function createRelay(ports: RelayPorts, options: { owner: string } & Partial<RelayOptions>): Relay {
   const complete = relayOptions(options);
-  const runners = complete.shards.map((shard) => new ShardRunner(ports, complete, shard));
+  const { sendsPerSecondMax } = complete;
+  const rate = sendsPerSecondMax === null ? null : new TokenBucket(steadyRate(sendsPerSecondMax));
+  const runners = complete.shards.map((shard) => new ShardRunner({ ports, options: complete, shard, rate }));
   let running: Promise<void> | null = null;
 
   function stopAll(): void {

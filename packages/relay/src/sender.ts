@@ -11,20 +11,40 @@ export class Sender {
   readonly #marks: MarkWriter;
   /** Rings when a send has ended. */
   readonly ended = new Wakeup();
+  #cancelTimer: (() => void) | null = null;
 
   constructor(context: SessionContext, marks: MarkWriter) {
     this.#context = context;
     this.#marks = marks;
   }
 
-  /** Starts sends as long as the lanes have some and `mayBegin` agrees, which is asked right before each. */
+  /** Starts sends as long as the lanes have some, the rate allows them and `mayBegin` agrees, which is asked right before each. */
   begin(mayBegin: () => boolean): void {
-    const { lanes, ports, spawn } = this.#context;
+    const { lanes, ports, rate, spawn } = this.#context;
     while (mayBegin()) {
-      const item = lanes.nextSend(ports.clock.now());
+      const nowMs = ports.clock.now();
+      const waitMs = rate?.waitMs(nowMs) ?? 0;
+      if (waitMs > 0) {
+        this.#beginIn(waitMs);
+        return;
+      }
+      const item = lanes.nextSend(nowMs);
       if (item === null) return;
+      rate?.take();
       spawn(this.#send(item, item.row));
     }
+  }
+
+  close(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+  }
+
+  #beginIn(waitMs: number): void {
+    this.#cancelTimer ??= this.#context.ports.clock.after(waitMs, () => {
+      this.#cancelTimer = null;
+      this.#context.pump();
+    });
   }
 
   async #send(item: LaneItem<OutboxRow>, row: OutboxRow): Promise<void> {

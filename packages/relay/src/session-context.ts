@@ -1,5 +1,5 @@
 import type { OutboxRow } from '@nightporter/contracts';
-import type { Epoch, PublishLanes, Wakeup } from '@nightporter/protocol';
+import type { Epoch, PublishLanes, TokenBucket, Wakeup } from '@nightporter/protocol';
 import type { Progress } from './counts.js';
 import type { DatabaseCalls } from './database-calls.js';
 import type { RelayOptions, Shard } from './options.js';
@@ -15,6 +15,8 @@ export interface SessionContext {
   readonly shard: Shard;
   readonly epoch: Epoch;
   readonly lanes: PublishLanes<OutboxRow>;
+  /** Null when sends are not limited. */
+  readonly rate: TokenBucket | null;
   readonly calls: DatabaseCalls;
   readonly progress: Progress;
   /** Rings for good when the session is over: nothing more is started, and late answers are ignored. */

@@ -1,5 +1,5 @@
 import type { OutboxRow } from '@nightporter/contracts';
-import { PublishLanes, Wakeup, type Epoch, type LanePolicy } from '@nightporter/protocol';
+import { PublishLanes, Wakeup, type Epoch, type LanePolicy, type TokenBucket } from '@nightporter/protocol';
 import { CheckpointSaver } from './checkpoint-saver.js';
 import type { Progress } from './counts.js';
 import { DatabaseCalls, OVER } from './database-calls.js';
@@ -8,6 +8,7 @@ import { MarkWriter } from './mark-writer.js';
 import { MissedRows } from './missed-rows.js';
 import type { RelayOptions, Shard } from './options.js';
 import type { RelayPorts } from './relay.js';
+import { PauseWatch } from './pause-watch.js';
 import { Repairs } from './repairs.js';
 import { Sender } from './sender.js';
 import type { SessionContext, SessionEnd } from './session-context.js';
@@ -24,6 +25,7 @@ export interface SessionDetails {
   /** Until when the lease may be acted on, by our clock. */
   readonly deadlineMs: number;
   readonly progress: Progress;
+  readonly rate: TokenBucket | null;
 }
 
 /**
@@ -43,6 +45,7 @@ export class Session {
   readonly #reader: LaneReader;
   readonly #sweeper: Sweeper;
   readonly #follower: StreamFollower;
+  readonly #pauses: PauseWatch;
   #deadlineMs: number;
   #isDraining = false;
   #isStarting = true;
@@ -61,6 +64,7 @@ export class Session {
     this.#marks = new MarkWriter(this.#context, onSettled);
     this.#sender = new Sender(this.#context, this.#marks);
     this.#reader = new LaneReader(this.#context, onSettled);
+    this.#pauses = new PauseWatch(this.#context, onSettled);
     const missed = new MissedRows(details.options.streamGraceMs);
     this.#sweeper = new Sweeper(this.#context, missed);
     const repairs = new Repairs(this.#context);
@@ -129,7 +133,8 @@ export class Session {
       sendsInFlight: lanes.sendsInFlight,
       rowsInMemory: lanes.rowsInMemory,
       lanesHeld: lanes.lanesHeld,
-      topicsPaused: lanes.topicsClosed,
+      topicsClosed: lanes.topicsClosed,
+      paused: this.#pauses.pause,
       tracked: this.#saver.tracker.size,
       checkpointSeq: this.#saver.savedSeq,
       sinceReadMs: since(progress.readAtMs),
@@ -157,6 +162,8 @@ export class Session {
       this.#finish('fenced');
       return;
     }
+    if ((await this.#pauses.read()) === OVER) return;
+    this.#spawn(this.#pauses.watch());
     this.#isStarting = false;
     await this.#follower.run(claim.token);
   }
@@ -203,13 +210,14 @@ export class Session {
     this.#end = end;
     this.#timer?.cancel();
     this.#timer = null;
+    this.#sender.close();
     this.#marks.close();
     this.#saver.close();
     this.over.ringForGood();
   };
 
   #createContext(): SessionContext {
-    const { ports, options, shard, epoch, progress } = this.#details;
+    const { ports, options, shard, epoch, progress, rate } = this.#details;
     const { clock, random } = ports;
     const onFailure = (operation: string, error: unknown): void => {
       progress.counts.databaseFailures += 1;
@@ -221,6 +229,7 @@ export class Session {
       shard,
       epoch,
       progress,
+      rate,
       lanes: new PublishLanes<OutboxRow>(lanePolicy(options), random),
       calls: new DatabaseCalls({ clock, random, options, over: this.over, onFailure }),
       over: this.over,

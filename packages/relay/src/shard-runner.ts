@@ -1,10 +1,27 @@
-import { Wakeup, backoffMs, leaseDeadline, renewEveryMs, sleep, type Epoch } from '@nightporter/protocol';
+import {
+  NOTHING_PAUSED,
+  Wakeup,
+  backoffMs,
+  leaseDeadline,
+  renewEveryMs,
+  sleep,
+  type Epoch,
+  type TokenBucket,
+} from '@nightporter/protocol';
 import { Progress } from './counts.js';
 import type { RelayOptions, Shard } from './options.js';
 import type { RelayPorts } from './relay.js';
 import { Session } from './session.js';
 import type { ShardSnapshot } from './snapshot.js';
 import { limited, storeUnavailable } from './waiting.js';
+
+export interface ShardRunnerDetails {
+  readonly ports: RelayPorts;
+  readonly options: RelayOptions;
+  readonly shard: Shard;
+  /** Shared by all shards of the process. */
+  readonly rate: TokenBucket | null;
+}
 
 /** A lease that is ours, and until when we may act on it. */
 interface HeldLease {
@@ -26,15 +43,17 @@ export class ShardRunner {
   readonly #ports: RelayPorts;
   readonly #options: RelayOptions;
   readonly #shard: Shard;
+  readonly #rate: TokenBucket | null;
   readonly #stop = new Wakeup();
   readonly #progress = new Progress();
   #session: Session | null = null;
   #hasStopped = false;
 
-  constructor(ports: RelayPorts, options: RelayOptions, shard: Shard) {
-    this.#ports = ports;
-    this.#options = options;
-    this.#shard = shard;
+  constructor(details: ShardRunnerDetails) {
+    this.#ports = details.ports;
+    this.#options = details.options;
+    this.#shard = details.shard;
+    this.#rate = details.rate;
   }
 
   stop(): void {
@@ -69,7 +88,8 @@ export class ShardRunner {
       sendsInFlight: 0,
       rowsInMemory: 0,
       lanesHeld: 0,
-      topicsPaused: [],
+      topicsClosed: [],
+      paused: NOTHING_PAUSED,
       tracked: 0,
       checkpointSeq: 0,
       sinceReadMs: null,
@@ -84,8 +104,15 @@ export class ShardRunner {
   async #serve({ epoch, deadlineMs }: HeldLease): Promise<HeldLease | null> {
     const { observe } = this.#ports;
     const shard = this.#shard.id;
-    const details = { ports: this.#ports, options: this.#options, shard: this.#shard, progress: this.#progress };
-    const session = new Session({ ...details, epoch, deadlineMs });
+    const session = new Session({
+      ports: this.#ports,
+      options: this.#options,
+      shard: this.#shard,
+      progress: this.#progress,
+      rate: this.#rate,
+      epoch,
+      deadlineMs,
+    });
     this.#session = session;
     observe({ kind: 'lease-acquired', shard, epoch });
     const [end, next] = await Promise.all([session.run(), this.#renew(session)]);

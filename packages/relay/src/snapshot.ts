@@ -1,4 +1,4 @@
-import type { Epoch } from '@nightporter/protocol';
+import type { Epoch, Pause } from '@nightporter/protocol';
 import type { ShardId } from './ports.js';
 
 /**
@@ -38,7 +38,10 @@ export interface ShardSnapshot {
   /** Rows in memory: waiting, in flight or not yet marked. */
   readonly rowsInMemory: number;
   readonly lanesHeld: number;
-  readonly topicsPaused: readonly string[];
+  /** Topics that cannot be sent to. */
+  readonly topicsClosed: readonly string[];
+  /** What operators have paused, as last read. */
+  readonly paused: Pause;
   /** Delivered rows that the checkpoint waits for. */
   readonly tracked: number;
   /** Sequence number of the last saved checkpoint in this epoch; 0 while there is none. */

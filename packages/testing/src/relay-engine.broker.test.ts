@@ -76,13 +76,13 @@ describe('a failing broker', () => {
     for (let index = 0; index < 30; index += 1) commit(world, `invoice-${index}`, `order-${index}`);
     await world.clock.advance(60_000);
     expect(landed).toHaveLength(30);
-    expect(relay.shard()).toMatchObject({ topicsPaused: ['invoices-events'], rowsInMemory: 0 });
+    expect(relay.shard()).toMatchObject({ topicsClosed: ['invoices-events'], rowsInMemory: 0 });
     expect(relay.shard().counts.sendFailures).toBeLessThan(60);
     expect(statusOf(world, 'invoice-0', 1)).toBe('PENDING');
     missing = false;
     await world.clock.advance(35_000);
     expect(landed).toHaveLength(60);
-    expect(relay.shard().topicsPaused).toEqual([]);
+    expect(relay.shard().topicsClosed).toEqual([]);
     expect(world.database.repairs.records).toEqual([]);
   });
 

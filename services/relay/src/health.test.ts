@@ -8,7 +8,8 @@ function problemsOf(shard: Partial<ShardSnapshot>): readonly string[] {
   const healthy = {
     shard: 'all',
     state: 'following',
-    topicsPaused: [],
+    topicsClosed: [],
+    paused: { all: false, topics: [] },
     rowsInMemory: 0,
     sinceReadMs: 10,
     sinceMarkMs: 10,
@@ -21,6 +22,8 @@ describe('the readiness of a relay', () => {
     ['stands by for another', { state: 'standby', sinceReadMs: null, sinceMarkMs: null }],
     ['follows an idle stream', { sinceMarkMs: 500_000 }],
     ['sweeps', { state: 'sweeping', rowsInMemory: 5 }],
+    ['was paused by an operator', { paused: { all: true, topics: [] }, sinceMarkMs: 500_000 }],
+    ['has no room to read, and marks', { sinceReadMs: 500_000, rowsInMemory: 5 }],
     ['has never marked anything', { sinceMarkMs: null, rowsInMemory: 5 }],
   ])('is given while it %s', (_name, shard) => {
     expect(problemsOf(shard)).toEqual([]);
@@ -30,7 +33,7 @@ describe('the readiness of a relay', () => {
     ['starts', { state: 'starting' }, 'shard all is starting'],
     ['lost touch with its lease', { state: 'suspended' }, 'shard all could not renew its lease and sends nothing'],
     ['drains', { state: 'draining' }, 'shard all is draining'],
-    ['cannot send to a topic', { topicsPaused: ['orders-events'] }, 'topic orders-events cannot be sent to'],
+    ['cannot send to a topic', { topicsClosed: ['orders-events'] }, 'topic orders-events cannot be sent to'],
     ['reads nothing', { sinceReadMs: 31_000 }, 'shard all has read nothing from the change stream for 31 s'],
     [
       'marks nothing of what it holds',

@@ -11,6 +11,7 @@ export interface SendHealth {
 
 /**
  * Why a relay makes no progress; empty when it does. One that stands by for another's lease is healthy: it is doing its work.
+ * So is one that an operator has paused; its snapshot says so.
  */
 export function relayProblems(snapshot: RelaySnapshot, sends: SendHealth): readonly string[] {
   return [...snapshot.shards.flatMap(shardProblems), ...sendProblems(sends)];
@@ -18,7 +19,7 @@ export function relayProblems(snapshot: RelaySnapshot, sends: SendHealth): reado
 
 function shardProblems(shard: ShardSnapshot): readonly string[] {
   const name = `shard ${shard.shard}`;
-  const paused = shard.topicsPaused.map((topic) => `topic ${topic} cannot be sent to`);
+  const closed = shard.topicsClosed.map((topic) => `topic ${topic} cannot be sent to`);
   switch (shard.state) {
     case 'standby':
       return [];
@@ -31,13 +32,15 @@ function shardProblems(shard: ShardSnapshot): readonly string[] {
       return [`${name} is ${shard.state}`];
     case 'sweeping':
     case 'following':
-      return [...paused, ...stillness(shard).map((reason) => `${name} ${reason}`)];
+      return [...closed, ...stillness(shard).map((reason) => `${name} ${reason}`)];
   }
 }
 
 function stillness(shard: ShardSnapshot): readonly string[] {
   const reasons: string[] = [];
-  if (shard.state === 'following' && longerThan(shard.sinceReadMs)) {
+  // With rows in hand that are being marked, reading waits for room: the broker is slow, or sends are limited.
+  const isBusy = shard.rowsInMemory > 0 && shard.sinceMarkMs !== null && !longerThan(shard.sinceMarkMs);
+  if (shard.state === 'following' && !isBusy && longerThan(shard.sinceReadMs)) {
     reasons.push(`has read nothing from the change stream for ${seconds(shard.sinceReadMs)}`);
   }
   if (shard.rowsInMemory > 0 && longerThan(shard.sinceMarkMs)) {

@@ -52,6 +52,12 @@ function write(logger: Logger, event: RelayEvent): void {
         'send failed',
       );
       return;
+    case 'pause-changed': {
+      const { shard, pause } = event;
+      const isPaused = pause.all || pause.topics.length > 0;
+      logger.warn({ shard, ...pause }, isPaused ? 'paused by an operator' : 'resumed by an operator');
+      return;
+    }
     case 'dead':
       logger.error({ ...nameOf(event.row), reason: event.error }, 'event is dead: it waits for an operator');
       return;

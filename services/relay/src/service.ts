@@ -73,6 +73,7 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
       leaseMs: config.leaseMs,
       sweepEveryMs: config.sweepEveryMs,
       windowMax: config.windowMax,
+      sendsPerSecondMax: config.sendsPerSecondMax === 0 ? null : config.sendsPerSecondMax,
       drainMs: Math.max(50, Math.floor(config.shutdownMs * 0.6)),
     },
   );

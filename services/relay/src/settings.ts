@@ -50,4 +50,11 @@ export const relaySettings = {
     default: '256',
     description: 'Events being sent at once, over all aggregates; one of an aggregate at most.',
   }),
+  sendsPerSecondMax: setting({
+    name: 'SENDS_PER_SECOND_MAX',
+    kind: integer({ min: 0, max: 100_000 }),
+    unit: 'sends per second',
+    default: '0',
+    description: 'Limits how fast a backlog reaches the consumers. 0 sets no limit.',
+  }),
 };

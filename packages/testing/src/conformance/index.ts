@@ -8,6 +8,7 @@ export { outboxMarkerConformance, type MarkerFixture, type PublicationRecorded }
 export { outboxReaderConformance, type ReaderFixture } from './outbox-reader.js';
 export { type OutboxFixture, type SampleEvent } from './outbox-fixture.js';
 export { parkedQueueConformance } from './parked-queue.js';
+export { relayControlsConformance, type ControlsFixture } from './relay-controls.js';
 export { repairLogConformance, type RepairFixture } from './repair-log.js';
 export { eventually, incomingEvent, uniqueId } from './samples.js';
 export { startedRecordsConformance, type StartedFixture } from './started-records.js';

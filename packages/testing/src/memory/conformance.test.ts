@@ -8,6 +8,7 @@ import {
   outboxMarkerConformance,
   outboxReaderConformance,
   parkedQueueConformance,
+  relayControlsConformance,
   repairLogConformance,
   startedRecordsConformance,
   uniqueId,
@@ -60,6 +61,21 @@ repairLogConformance('the memory', () => {
   return Promise.resolve({
     repairs: relayStores().repairs,
     recorded: () => Promise.resolve(database.repairs.records),
+  });
+});
+
+relayControlsConformance('the memory', () => {
+  const { database, relayStores } = createMemoryWorld();
+  return Promise.resolve({
+    controls: relayStores().controls,
+    pause: (topic) =>
+      done(() => {
+        database.controls.pause(topic);
+      }),
+    resume: (topic) =>
+      done(() => {
+        database.controls.resume(topic);
+      }),
   });
 });
 

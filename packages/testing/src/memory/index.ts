@@ -6,6 +6,7 @@ export { MemorySession, memoryEmitter, memoryGroupStores, type MemoryGroupStores
 export { MemoryTransaction } from './group-transaction.js';
 export {
   MemoryCheckpoints,
+  MemoryControls,
   MemoryLeases,
   MemoryRepairs,
   type CheckpointDocument,

@@ -1,5 +1,5 @@
 import type { CheckpointClaim, LeaseOutcome, RepairRecord, ShardId } from '@nightporter/relay';
-import { epoch, type Epoch, type ResumeToken } from '@nightporter/protocol';
+import { epoch, type Epoch, type Pause, type ResumeToken } from '@nightporter/protocol';
 import type { DatabaseClock } from './outbox.js';
 
 export interface LeaseDocument {
@@ -72,6 +72,27 @@ export class MemoryCheckpoints {
   overwrite(request: CheckpointSave): void {
     this.documents.set(request.shard, { epoch: request.epoch, seq: request.seq, token: request.token });
     this.onSaved(request);
+  }
+}
+
+/** `relay_controls`. */
+export class MemoryControls {
+  #all = false;
+  readonly #topics = new Set<string>();
+
+  /** Null: everything. */
+  pause(topic: string | null): void {
+    if (topic === null) this.#all = true;
+    else this.#topics.add(topic);
+  }
+
+  resume(topic: string | null): void {
+    if (topic === null) this.#all = false;
+    else this.#topics.delete(topic);
+  }
+
+  read(): Pause {
+    return { all: this.#all, topics: [...this.#topics].sort() };
   }
 }
 

@@ -1,5 +1,13 @@
-import type { Capture, CheckpointStore, LeaseStore, OutboxMarker, OutboxReader, RepairLog } from '@nightporter/relay';
-import type { MemoryCheckpoints, MemoryLeases, MemoryRepairs } from './leases.js';
+import type {
+  Capture,
+  CheckpointStore,
+  LeaseStore,
+  OutboxMarker,
+  OutboxReader,
+  RelayControls,
+  RepairLog,
+} from '@nightporter/relay';
+import type { MemoryCheckpoints, MemoryControls, MemoryLeases, MemoryRepairs } from './leases.js';
 import { toDatabase, type Network } from './network.js';
 import type { MemoryOplog } from './oplog.js';
 import type { MemoryOutbox } from './outbox.js';
@@ -10,6 +18,7 @@ export interface RelayDatabase {
   readonly leases: MemoryLeases;
   readonly checkpoints: MemoryCheckpoints;
   readonly repairs: MemoryRepairs;
+  readonly controls: MemoryControls;
 }
 
 export interface RelayStores {
@@ -19,6 +28,7 @@ export interface RelayStores {
   readonly reader: OutboxReader;
   readonly marker: OutboxMarker;
   readonly repairs: RepairLog;
+  readonly controls: RelayControls;
 }
 
 /** How long `CaptureStream.read` waits for rows. */
@@ -26,7 +36,7 @@ const STREAM_WAIT_MS = 1_000;
 
 /** The relay's ports on an in-memory database that is reached through `network`. */
 export function memoryRelayStores(database: RelayDatabase, network: Network): RelayStores {
-  const { outbox, leases, checkpoints, repairs } = database;
+  const { outbox, leases, checkpoints, repairs, controls } = database;
   const call = <Result>(name: string, operation: () => Result): Promise<Result> =>
     network.call(name, operation, toDatabase(name));
   return {
@@ -54,6 +64,7 @@ export function memoryRelayStores(database: RelayDatabase, network: Network): Re
           repairs.record(repair);
         }),
     },
+    controls: { readPause: () => call('controls.readPause', () => controls.read()) },
   };
 }
 

@@ -3,7 +3,7 @@ import type { Publisher } from '@nightporter/relay';
 import { MemoryBroker, memoryPublisher, memorySubscriber } from './broker-ports.js';
 import { MemoryGroup } from './group.js';
 import { memoryEmitter, memoryGroupStores, type MemoryGroupStores } from './group-stores.js';
-import { MemoryCheckpoints, MemoryLeases, MemoryRepairs } from './leases.js';
+import { MemoryCheckpoints, MemoryControls, MemoryLeases, MemoryRepairs } from './leases.js';
 import { createManualClock, type ManualClock } from './manual-clock.js';
 import { directNetwork, type Network } from './network.js';
 import { MemoryOutbox } from './outbox.js';
@@ -69,5 +69,6 @@ export function createRelayDatabase(clock: () => number): RelayDatabase {
     leases: new MemoryLeases(clock),
     checkpoints: new MemoryCheckpoints(),
     repairs: new MemoryRepairs(),
+    controls: new MemoryControls(),
   };
 }

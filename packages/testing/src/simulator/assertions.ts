@@ -98,6 +98,11 @@ export class Assertions {
     return failure;
   }
 
+  /** Told of every pause; null stands for all topics. */
+  paused(topic: string | null): void {
+    this.#checkpoints.paused(topic);
+  }
+
   #rowChanged(before: StoredRow | undefined, after: StoredRow | undefined): void {
     if (before === undefined && after !== undefined) {
       this.committed.push(after);

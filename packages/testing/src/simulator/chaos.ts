@@ -14,6 +14,7 @@ export function startChaos(cluster: Cluster, processes: Processes): void {
   disturbProcesses(cluster, processes, random);
   disturbBroker(cluster, random);
   disturbDatabase(cluster, random);
+  if (cluster.knobs.operatorPauses) pauseRelays(cluster, cluster.random.fork());
 }
 
 /** Ends the faults: what was broken works again, and nothing new breaks. */
@@ -23,6 +24,27 @@ export function endChaos(cluster: Cluster): void {
   cluster.troubles.brokenTopics.clear();
   cluster.troubles.throttled = false;
   if (cluster.broker.down) cluster.broker.restart();
+  for (const topic of [null, ...topicsOf(cluster)]) cluster.database.controls.resume(topic);
+}
+
+/** Operators pause a topic or everything, and take that back a while later. */
+function pauseRelays(cluster: Cluster, random: SeededRandom): void {
+  const { assertions, database, schedule, trace } = cluster;
+  repeat(cluster, random, { isOn: true, fromMs: 1_000, toMs: 8_000 }, () => {
+    const topic = random.chance(0.5) ? null : random.pick(topicsOf(cluster));
+    trace.note('operator pauses', () => topic ?? 'everything');
+    assertions.paused(topic);
+    database.controls.pause(topic);
+    schedule.after(random.between(200, 5_000), () => {
+      trace.note('operator resumes', () => topic ?? 'everything');
+      database.controls.resume(topic);
+    });
+  });
+}
+
+function topicsOf({ groups }: Cluster): readonly [string, ...string[]] {
+  const [first = '', ...others] = new Set(groups.flatMap((group) => group.topics));
+  return [first, ...others];
 }
 
 function disturbProcesses(cluster: Cluster, { relays, workers }: Processes, random: SeededRandom): void {
@@ -45,8 +67,7 @@ function disturbBroker(cluster: Cluster, random: SeededRandom): void {
   const often = (isOn: boolean, fromMs: number, toMs: number, run: () => void): void => {
     repeat(cluster, random, { isOn, fromMs, toMs }, run);
   };
-  const topics = [...new Set(cluster.groups.flatMap((group) => group.topics))];
-  const oneTopic = (): string => topics[random.integer(topics.length)] ?? '';
+  const oneTopic = (): string => random.pick(topicsOf(cluster));
   often(knobs.brokerOutages || knobs.brokerRestarts, 2_000, 9_000, () => {
     trace.note('the broker goes down');
     broker.down = true;

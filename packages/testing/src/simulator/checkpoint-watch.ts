@@ -13,6 +13,7 @@ export class CheckpointWatch {
   /** Per aggregate, the lowest version that ever held its lane: what is behind it may be deferred. */
   readonly #heldFrom = new Map<AggregateKey, number>();
   readonly #refusedTopics = new Set<string>();
+  #everythingPaused = false;
 
   constructor(outbox: MemoryOutbox, report: Report) {
     this.#outbox = outbox;
@@ -25,6 +26,12 @@ export class CheckpointWatch {
 
   topicRefused(topic: string): void {
     this.#refusedTopics.add(topic);
+  }
+
+  /** Rows of a paused topic are deferred; null stands for all topics. */
+  paused(topic: string | null): void {
+    if (topic === null) this.#everythingPaused = true;
+    else this.#refusedTopics.add(topic);
   }
 
   rowChanged(_before: StoredRow, after: StoredRow): void {
@@ -62,6 +69,6 @@ export class CheckpointWatch {
 
   #mayBeDeferred(row: StoredRow): boolean {
     const heldFrom = this.#heldFrom.get(row.aggregate) ?? Number.POSITIVE_INFINITY;
-    return row.aggregateVersion >= heldFrom || this.#refusedTopics.has(row.topic);
+    return this.#everythingPaused || row.aggregateVersion >= heldFrom || this.#refusedTopics.has(row.topic);
   }
 }

@@ -51,6 +51,8 @@ export interface Knobs {
   readonly twoShards: boolean;
   /** Aggregates share a message group. */
   readonly sharedMessageGroup: boolean;
+  /** Operators pause a topic, or everything, for a while. */
+  readonly operatorPauses: boolean;
   readonly aggregates: number;
   readonly events: number;
 }
@@ -99,6 +101,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     sharedMessageGroup: random.chance(0.2),
     aggregates: random.pick([1, 2, 3, 5]),
     events: random.pick([4, 10, 30, 80]),
+    operatorPauses: on(),
   };
 }
 
@@ -140,6 +143,7 @@ export const NO_FAULTS: Knobs = {
   startedRecords: true,
   twoShards: false,
   sharedMessageGroup: false,
+  operatorPauses: false,
   aggregates: 3,
   events: 20,
 };

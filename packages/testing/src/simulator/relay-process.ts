@@ -23,6 +23,8 @@ function drawRelayOptions({ random, shards }: Cluster): Omit<Parameters<typeof c
     heldReadEveryMs: random.pick([500, 2_000]),
     laneReadMax: random.pick([1, 64]),
     laneRowsMax: random.pick([1, 2, 32]),
+    sendsPerSecondMax: random.pick([null, null, null, 40]),
+    controlsEveryMs: 300,
     markEveryMs: random.pick([3, 20]),
     markBatchMax: random.pick([1, 3, 100]),
     checkpointEveryMs: 100,
