@@ -1,5 +1,6 @@
 import {
   OUTBOX_COLLECTIONS,
+  createOutboxActions,
   createRelayStores,
   ensureOutboxCollections,
   ensureRelayCollections,
@@ -12,6 +13,7 @@ import {
   captureConformance,
   checkpointStoreConformance,
   leaseStoreConformance,
+  outboxActionsConformance,
   outboxMarkerConformance,
   outboxReaderConformance,
   relayControlsConformance,
@@ -74,6 +76,7 @@ captureConformance('MongoDB', async () => {
 });
 
 outboxReaderConformance('MongoDB', outboxFixture);
+outboxActionsConformance('MongoDB', outboxFixture);
 outboxMarkerConformance('MongoDB', outboxFixture);
 
 async function relayStores(name = database.database('relay')): Promise<RelayStores> {
@@ -112,7 +115,6 @@ async function outboxFixture(): Promise<MarkerFixture> {
   const client = database.client();
   const { stores, commit, namespaceOf } = await outboxes();
   const documents = async (eventId: EventId) => outboxOf(client, await namespaceOf(eventId));
-  const edit = { $set: { status: 'PENDING', retryCount: 0, nextRetryAt: null }, $inc: { revision: 1 } } as const;
   return {
     commit,
     reader: stores.reader,
@@ -126,13 +128,7 @@ async function outboxFixture(): Promise<MarkerFixture> {
     async remove(eventId) {
       await (await documents(eventId)).deleteOne({ _id: eventId });
     },
-    async skip(eventId) {
-      const skip = { by: 'operator', reason: 'test', at: new Date() };
-      await (await documents(eventId)).updateOne({ _id: eventId }, { ...edit, $set: { ...edit.$set, skip } });
-    },
-    async retry({ eventId }) {
-      await (await documents(eventId)).updateOne({ _id: eventId }, edit);
-    },
+    actions: createOutboxActions(client),
     async publicationOf({ eventId }) {
       const row = await (await documents(eventId)).findOne({ _id: eventId });
       return {

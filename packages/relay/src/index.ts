@@ -1,4 +1,5 @@
 export { RELAY_DEFAULTS, relayOptions, type RelayOptions, type Shard } from './options.js';
+export type { OutboxActionOutcome, OutboxActionRequest, OutboxActions } from './outbox-actions.js';
 export * from './ports.js';
 export { createRelay, type Relay, type RelayPorts } from './relay.js';
 export type { RelayCounts, RelaySnapshot, ShardSnapshot, ShardState } from './snapshot.js';

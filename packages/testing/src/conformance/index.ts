@@ -4,6 +4,7 @@ export { checkpointStoreConformance, type CheckpointFixture } from './checkpoint
 export { type GroupFixture } from './group-fixture.js';
 export { groupStoreConformance } from './group-store.js';
 export { leaseStoreConformance, type LeaseFixture } from './lease-store.js';
+export { outboxActionsConformance } from './outbox-actions.js';
 export { outboxMarkerConformance, type MarkerFixture, type PublicationRecorded } from './outbox-marker.js';
 export { outboxReaderConformance, type ReaderFixture } from './outbox-reader.js';
 export { type OutboxFixture, type SampleEvent } from './outbox-fixture.js';

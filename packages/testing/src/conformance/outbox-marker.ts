@@ -1,7 +1,7 @@
 import type { OutboxRow } from '@nightporter/contracts';
 import type { OutboxReader } from '@nightporter/relay';
 import { describe, expect, it } from 'vitest';
-import { failed, published, target, type ReaderFixture } from './outbox-reader.js';
+import { failed, published, signed, target, type ReaderFixture } from './outbox-reader.js';
 
 export interface PublicationRecorded {
   readonly publishedAtMs: number | null;
@@ -12,8 +12,6 @@ export interface PublicationRecorded {
 export interface MarkerFixture extends ReaderFixture {
   /** What the row's `publishedAt` and `publication` say. */
   readonly publicationOf: (row: OutboxRow) => Promise<PublicationRecorded>;
-  /** What an operator's retry does to a DEAD row: PENDING, with a raised revision. */
-  readonly retry: (row: OutboxRow) => Promise<void>;
 }
 
 /** Every marker of the outbox keeps to this. The fixture brings fresh outboxes for each test. */
@@ -64,10 +62,10 @@ export function outboxMarkerConformance(name: string, makeFixture: () => Promise
     });
 
     it('refuses a failed mark once the row has changed since it was read', async () => {
-      const { commit, marker, reader, retry } = await makeFixture();
+      const { commit, marker, reader, actions } = await makeFixture();
       const [row] = await commit([{ aggregateId: 'a' }]);
       await marker.mark([failed(row!, 'DEAD', 0)]);
-      await retry(row!);
+      await actions.retry(signed(row!));
       expect(await marker.mark([failed(row!, 'DEAD', 0)])).toEqual([{ kind: 'refused', status: 'PENDING' }]);
       expect(await statusOf(reader, row!)).toBe('PENDING');
     });

@@ -1,5 +1,12 @@
 import type { OutboxRow } from '@nightporter/contracts';
-import type { Mark, OutboxMarker, OutboxReader, SweepCursor } from '@nightporter/relay';
+import type {
+  Mark,
+  OutboxActionRequest,
+  OutboxActions,
+  OutboxMarker,
+  OutboxReader,
+  SweepCursor,
+} from '@nightporter/relay';
 import { ALL_SLOTS, aggregateKey, epoch, eventId, type EventId } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import type { OutboxFixture } from './outbox-fixture.js';
@@ -11,8 +18,7 @@ export interface ReaderFixture extends OutboxFixture {
   readonly archive: (eventId: EventId) => Promise<void>;
   /** Deletes a row, whatever its status. */
   readonly remove: (eventId: EventId) => Promise<void>;
-  /** What an operator's skip does to a DEAD row: PENDING, with a request for a tombstone. */
-  readonly skip: (eventId: EventId) => Promise<void>;
+  readonly actions: OutboxActions;
 }
 
 /** Every reader of the outbox keeps to this. The fixture brings fresh outboxes for each test. */
@@ -85,10 +91,10 @@ export function outboxReaderConformance(name: string, makeFixture: () => Promise
     });
 
     it('tells of a skipped row that a tombstone is to be published', async () => {
-      const { commit, reader, marker, skip } = await makeFixture();
+      const { commit, reader, marker, actions } = await makeFixture();
       const [row] = await commit([{ aggregateId: 'a' }]);
       await marker.mark([failed(row!, 'DEAD', 0)]);
-      await skip(row!.eventId);
+      await actions.skip(signed(row!));
       const [read] = await readSlot(reader, row!.slot, 10);
       expect(read).toMatchObject({ status: 'PENDING', form: 'tombstone', digest: row!.digest, payload: row!.payload });
     });
@@ -130,6 +136,10 @@ export function failed(row: OutboxRow, status: 'FAILED' | 'DEAD', retryInMs: num
 
 export function target({ namespace, eventId: id }: OutboxRow): Pick<Mark, 'namespace' | 'eventId' | 'relay' | 'epoch'> {
   return { namespace, eventId: id, relay: 'relay 1', epoch: epoch(3) };
+}
+
+export function signed({ namespace, eventId: id }: OutboxRow): OutboxActionRequest {
+  return { namespace, eventId: id, by: 'operator', reason: 'a test' };
 }
 
 function laneOf(row: OutboxRow): Parameters<OutboxReader['readLanes']>[0][number] {

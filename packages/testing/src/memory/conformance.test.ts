@@ -5,6 +5,7 @@ import {
   checkpointStoreConformance,
   groupStoreConformance,
   leaseStoreConformance,
+  outboxActionsConformance,
   outboxMarkerConformance,
   outboxReaderConformance,
   parkedQueueConformance,
@@ -54,6 +55,7 @@ captureConformance('the memory', () => {
 });
 
 outboxReaderConformance('the memory', () => Promise.resolve(outboxFixture()));
+outboxActionsConformance('the memory', () => Promise.resolve(outboxFixture()));
 outboxMarkerConformance('the memory', () => Promise.resolve(outboxFixture()));
 
 repairLogConformance('the memory', () => {
@@ -109,8 +111,10 @@ function outboxFixture(): MarkerFixture {
       done(() => {
         outbox.deleteRow(id);
       }),
-    skip: (id) => done(() => outbox.skipDead(id)),
-    retry: (row) => done(() => outbox.retryDead(row.eventId)),
+    actions: {
+      retry: (request) => Promise.resolve(outbox.retryDead(request.eventId)),
+      skip: (request) => Promise.resolve(outbox.skipDead(request.eventId)),
+    },
     publicationOf: (row) => {
       const stored = outbox.find(row.eventId);
       return Promise.resolve({

@@ -7,7 +7,7 @@ import {
   type OutboxRow,
   type PublicationForm,
 } from '@nightporter/contracts';
-import type { Mark, MarkOutcome, RowReference, SweepCursor } from '@nightporter/relay';
+import type { Mark, MarkOutcome, OutboxActionOutcome, RowReference, SweepCursor } from '@nightporter/relay';
 import {
   aggregateKey,
   aggregateVersion,
@@ -130,12 +130,12 @@ export class MemoryOutbox {
   }
 
   /** An operator's retry: a conditional edit of a DEAD row. */
-  retryDead(eventId: EventId): boolean {
+  retryDead(eventId: EventId): OutboxActionOutcome {
     return this.#editDead(eventId, (row) => ({ ...row, status: 'PENDING', retryCount: 0, nextRetryAtMs: null }));
   }
 
   /** An operator's skip: a conditional edit of a DEAD row, upon which the relay publishes a tombstone. */
-  skipDead(eventId: EventId): boolean {
+  skipDead(eventId: EventId): OutboxActionOutcome {
     return this.#editDead(eventId, (row) => ({
       ...row,
       status: 'PENDING',
@@ -205,11 +205,12 @@ export class MemoryOutbox {
     return { kind: 'done' };
   }
 
-  #editDead(eventId: EventId, change: (row: StoredRow) => StoredRow): boolean {
+  #editDead(eventId: EventId, change: (row: StoredRow) => StoredRow): OutboxActionOutcome {
     const row = this.#rows.get(eventId);
-    if (row?.status !== 'DEAD') return false;
+    if (row === undefined) return { kind: 'missing' };
+    if (row.status !== 'DEAD') return { kind: 'refused', status: row.status };
     this.#edit(row, change(row));
-    return true;
+    return { kind: 'done', revision: row.revision + 1 };
   }
 
   #edit(row: StoredRow, changes: Partial<StoredRow>): void {

@@ -29,10 +29,7 @@ export function startOperators(cluster: Cluster): void {
         if (!skips && mends) cluster.plans.mendSends(row.eventId);
         const { outbox } = cluster.database;
         const done = skips ? outbox.skipDead(row.eventId) : outbox.retryDead(row.eventId);
-        cluster.trace.note(
-          `operator ${skips ? 'skips' : 'retries'} a DEAD row`,
-          () => `${row.eventId} ${String(done)}`,
-        );
+        cluster.trace.note(`operator ${skips ? 'skips' : 'retries'} a DEAD row`, () => `${row.eventId} ${done.kind}`);
       });
     }
   }
