@@ -1,5 +1,10 @@
 import { createGroupStores, ensureConsumerCollections } from '@nightporter/mongo';
-import { groupStoreConformance, parkedQueueConformance, type GroupFixture } from '@nightporter/testing/conformance';
+import {
+  gapFinderConformance,
+  groupStoreConformance,
+  parkedQueueConformance,
+  type GapFixture,
+} from '@nightporter/testing/conformance';
 import type { ClientSession } from 'mongodb';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedDatabase } from './mongo-database.js';
@@ -13,16 +18,18 @@ interface BusinessDocument {
 
 groupStoreConformance('MongoDB', groupFixture);
 parkedQueueConformance('MongoDB', groupFixture);
+gapFinderConformance('MongoDB', groupFixture);
 
-async function groupFixture(): Promise<GroupFixture<ClientSession>> {
+async function groupFixture(): Promise<GapFixture<ClientSession>> {
   const client = database.client();
   const name = database.database('consumer');
   await ensureConsumerCollections(client, name);
   const business = client.db(name).collection<BusinessDocument>('business');
-  const { store, parked } = createGroupStores({ client, database: name, group: 'group' });
+  const { store, parked, gaps } = createGroupStores({ client, database: name, group: 'group' });
   return {
     store,
     parked,
+    gaps,
     async passTime(byMs) {
       await sleep(byMs);
     },

@@ -7,9 +7,11 @@ import {
   ensureRelayCollections,
   registerGroup,
   type GroupDocument,
+  type PositionDocument,
   type RegistryDocument,
 } from '@nightporter/mongo';
-import { namespace } from '@nightporter/protocol';
+import type { OutboxHeadDocument } from '@nightporter/contracts';
+import { aggregateVersion, namespace, type AggregateKey } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { commitSamples, outboxDocument, outboxOf } from '../conformance/mongo-samples.js';
@@ -100,16 +102,52 @@ describe('registering a group', () => {
     expect(await groupNamed('points')).toEqual(first);
     expect(await registry()).toBe(1);
     await register({ group: 'points', topics: ['inventory-events', 'orders-events'] });
-    expect(await groupNamed('points')).toEqual({ ...first, topics: ['inventory-events', 'orders-events'] });
+    const second = await groupNamed('points');
+    expect(second).toMatchObject({ topics: ['inventory-events', 'orders-events'], registeredAt: first?.registeredAt });
     expect(await registry()).toBe(2);
   });
 
-  it('makes a group that starts now live at once', async () => {
-    const { register, groupNamed } = await registryOf();
-    await register({ group: 'points', topics: ['orders-events'], from: 'now' });
+  it('sends the watermark of a group back to its start when topics are added, and leaves it when they go', async () => {
+    const { register, groupNamed, moveWatermark } = await registryOf();
+    await register({ group: 'points', topics: ['orders-events', 'inventory-events'] });
+    const watermark = await moveWatermark('points');
+    await register({ group: 'points', topics: ['orders-events'] });
+    expect(await groupNamed('points')).toMatchObject({ watermark, state: 'live' });
+    await register({ group: 'points', topics: ['orders-events', 'returns-events'] });
+    expect(await groupNamed('points')).toMatchObject({ watermark: new Date(0), state: 'bootstrapping' });
+  });
+
+  it('makes a group that starts now live at once, at the heads, and no position that is there is touched', async () => {
+    const { register, groupNamed, database, writeHeads, positions } = await registryOf();
+    await writeHeads(450);
+    await positions.insertOne({ ...positionAt('points', 'a-100', 7), startVersion: 0 });
+    await register({ group: 'points', topics: ['orders-events'], from: 'now', database });
     const group = await groupNamed('points');
     expect(group?.state).toBe('live');
     expect(group?.watermark).toEqual(group?.floor);
+    expect(await positions.countDocuments({ group: 'points', startVersion: 3, version: 3, state: 'open' })).toBe(449);
+    expect(await positions.findOne({ _id: 'points|a-100' })).toMatchObject({ version: 7, startVersion: 0 });
+  });
+
+  it('moves no start any more once the group is live: what has begun since is read whole', async () => {
+    const { register, database, writeHeads, positions } = await registryOf();
+    await writeHeads(10);
+    await Promise.all(
+      [1, 2, 3].map(() => register({ group: 'points', topics: ['orders-events'], from: 'now', database })),
+    );
+    await writeHeads(20);
+    await register({ group: 'points', topics: ['orders-events'], from: 'now', database });
+    expect(await positions.countDocuments()).toBe(10);
+  });
+
+  it('completes a start that a crash has interrupted', async () => {
+    const { register, groupNamed, database, writeHeads, positions, interruptStart } = await registryOf();
+    await writeHeads(10);
+    await register({ group: 'points', topics: ['orders-events'], from: 'now', database });
+    await interruptStart('points');
+    await register({ group: 'points', topics: ['orders-events'], from: 'now', database });
+    expect(await positions.countDocuments()).toBe(10);
+    expect((await groupNamed('points'))?.state).toBe('live');
   });
 
   it('needs no collection to be there', async () => {
@@ -154,14 +192,49 @@ describe('connecting', () => {
   });
 });
 
+function positionAt(group: string, aggregate: string, version: number): PositionDocument {
+  const _id = `${group}|${aggregate}`;
+  return {
+    _id,
+    group,
+    aggregate: aggregate as AggregateKey,
+    version,
+    startVersion: version,
+    state: 'open',
+    revision: 1,
+  };
+}
+
 async function registryOf() {
   const client = shared.client();
   const name = shared.database('orders');
   await ensureOutboxCollections(client, name);
   const groups = client.db(name).collection<GroupDocument>('groups');
+  const heads = client.db(name).collection<OutboxHeadDocument>('outbox_heads');
+  const database = shared.database('points');
+  await ensureConsumerCollections(client, database);
+  const positions = client.db(database).collection<PositionDocument>('positions');
   return {
     register: (registration: Parameters<typeof registerGroup>[2]) => registerGroup(client, name, registration),
     groupNamed: (group: string) => groups.findOne({ _id: group }),
+    database,
+    positions,
+    moveWatermark: async (group: string) => {
+      const watermark = new Date();
+      await groups.updateOne({ _id: group }, { $set: { watermark, state: 'live' } });
+      return watermark;
+    },
+    writeHeads: async (count: number) => {
+      const head = { version: aggregateVersion(3), eventKey: 'key' };
+      const update = { $setOnInsert: head };
+      const ids = Array.from({ length: count }, (_, index) => `a-${index}`);
+      await heads.bulkWrite(ids.map((_id) => ({ updateOne: { filter: { _id }, update, upsert: true } })));
+    },
+    /** As if its first member had died before it had set any position. */
+    interruptStart: async (group: string) => {
+      await positions.deleteMany({});
+      await groups.updateOne({ _id: group }, { $set: { state: 'bootstrapping', copyingHeads: true } });
+    },
     registry: async () => {
       const found = await client.db(name).collection<RegistryDocument>('groups').findOne({ _id: 'registry' });
       return found?.revision ?? 0;

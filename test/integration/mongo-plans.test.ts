@@ -1,5 +1,6 @@
 import {
   createGroupStores,
+  createProducerLedger,
   createRelayStores,
   ensureConsumerCollections,
   ensureOutboxCollections,
@@ -63,6 +64,26 @@ describe('the plans of what runs all the time', () => {
     });
     await parked.giveBack(await parked.claimDue({ limit: 5, claimMs: 1_000 }));
     await expectNoScan(7);
+  });
+
+  it('of the ledger sweep: a page of what was published, and single versions', async () => {
+    const outbox = await prepareOutbox();
+    const ids = await commitSamples(shared.client(), samples(outbox, 40));
+    const { marker, reader } = createRelayStores({ client, database: 'unused', namespaces: [outbox] });
+    const target = { namespace: outbox, relay: 'relay', epoch: epoch(1) };
+    const publication = { kind: 'published', messageId: 'm', topic: 't', form: 'original', sinceCaptureMs: 1 } as const;
+    await marker.mark(ids.map((eventId) => ({ ...target, ...publication, eventId })));
+    const rows = await reader.lookUp(ids.slice(0, 2).map((eventId) => ({ eventId, namespace: outbox })));
+    const ledger = createProducerLedger({ client, database: databaseOf(outbox) });
+    commands = [];
+    // A page that is full reads its last moment once more.
+    const request = { topics: ['sample-events'], afterMs: 0, lagMs: -1_000, limit: 10, withArchive: false };
+    expect((await ledger.readPublished(request)).rows.length).toBeGreaterThanOrEqual(10);
+    const places = [...rows.values()].flatMap((row) =>
+      typeof row === 'string' ? [] : [{ aggregate: aggregateKey(row), version: row.aggregateVersion }],
+    );
+    expect(await ledger.readVersions(places)).toHaveLength(2);
+    await expectNoScan(5);
   });
 
   /** Statements by exact ids need no plan; all others must be served by an index. */

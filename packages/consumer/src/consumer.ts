@@ -1,7 +1,9 @@
 import { NightporterError, Wakeup, type Random } from '@nightporter/protocol';
 import { StoreCircuit } from './circuit.js';
 import { Counters } from './counters.js';
-import { DueBell, type ConsumerPorts, type Engine } from './engine.js';
+import { BacklogSign, DueBell, type ConsumerPorts, type Engine } from './engine.js';
+import { gapLoop } from './gap-loop.js';
+import { ledgerLoop } from './ledger-loop.js';
 import { resolveOptions, type ConsumerOptions, type ConsumerSetup } from './options.js';
 import { receiveLoop } from './receive-loop.js';
 import { retryLoop, scanLoop } from './retry-loop.js';
@@ -55,6 +57,7 @@ class ConsumerEngine<Session> implements Consumer {
       circuit: new StoreCircuit({ clock, random, limits, longOutageMs: options.claimMs / 2 }),
       counters,
       due: new DueBell(),
+      backlog: new BacklogSign(),
       stopping: new Wakeup(),
       rollBack: new Wakeup(),
       tell: (event) => {
@@ -83,7 +86,7 @@ class ConsumerEngine<Session> implements Consumer {
         receiveLoop(engine, { subscriber, loop: index * receiveLoops + loop }),
       ),
     );
-    const loops = [...receivers, retryLoop(engine), scanLoop(engine)];
+    const loops = [...receivers, retryLoop(engine), scanLoop(engine), gapLoop(engine), ledgerLoop(engine)];
     const drained = Promise.all(loops.map((loop) => loop.catch(engine.fail))).then(() => {
       this.#ended.ringForGood();
     });

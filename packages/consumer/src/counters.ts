@@ -23,6 +23,10 @@ export class Counters {
     handlerFailures: 0,
     conflicts: 0,
     woken: 0,
+    ledgerSeen: 0,
+    ledgerMissing: 0,
+    versionsUnavailable: 0,
+    ledgerFailures: 0,
     acknowledged: 0,
     databaseFailures: 0,
     brokerFailures: 0,
@@ -69,6 +73,17 @@ export class Counters {
         break;
       case 'woken':
         this.#counts.woken += event.count;
+        break;
+      case 'swept':
+        this.#counts.ledgerSeen += event.seen;
+        this.#counts.ledgerMissing += event.missing;
+        break;
+      case 'version-unavailable':
+        this.#counts.versionsUnavailable += 1;
+        break;
+      case 'unregistered':
+      case 'ledger-unavailable':
+        this.#counts.ledgerFailures += 1;
         break;
       case 'database-unavailable':
         this.#counts.databaseFailures += 1;

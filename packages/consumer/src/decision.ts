@@ -20,6 +20,26 @@ export const byVerdict: Decide = (work, verdict) => {
   return { outcome, parking: parkingOf(work, outcome) };
 };
 
+/** What the ledger brings is only parked, due at once where it is its turn: one path runs parked events. */
+export const byLedger: Decide = (work, verdict) => {
+  switch (verdict.kind) {
+    case 'apply':
+    case 'ignore':
+    case 'skip': {
+      const outcome: Outcome = { kind: 'retry' };
+      return { outcome, parking: parkingOf(work, outcome) };
+    }
+    case 'before-start':
+    case 'duplicate':
+    case 'version-conflict':
+    case 'advance':
+    case 'behind':
+    case 'gap':
+    case 'dead':
+      return byVerdict(work, verdict);
+  }
+};
+
 /** How a failed event is parked. */
 export interface FailedParking {
   readonly state: 'retry' | 'dead';

@@ -2,6 +2,7 @@ import { Wakeup, sleep, type Clock, type Random, type RetryPolicy } from '@night
 import type { StoreCircuit } from './circuit.js';
 import type { Counters } from './counters.js';
 import { classify } from './failure.js';
+import type { GapFinder, GroupProducer } from './ledger-ports.js';
 import type { ConsumerOptions } from './options.js';
 import type {
   ConsumerEvent,
@@ -22,6 +23,8 @@ export interface ConsumerPorts<Session> {
   readonly parked: ParkedQueue;
   /** Without it, only the broker's delivery count tells that an event may have ended its process. */
   readonly started?: StartedRecords;
+  /** What the group compares itself with; without it, only the broker brings events. */
+  readonly ledgerSweep?: { readonly gaps: GapFinder; readonly producers: readonly GroupProducer[] };
   readonly emitter: Emitter<Session>;
   readonly clock: Clock;
   readonly random: Random;
@@ -40,6 +43,7 @@ export interface Engine<Session> {
   readonly counters: Counters;
   /** Rings when parked events may have become due. */
   readonly due: DueBell;
+  readonly backlog: BacklogSign;
   /** Rings for good when the consumer is to stop: nothing new is begun. */
   readonly stopping: Wakeup;
   /** Rings for good shortly before the drain ends: what still runs is rolled back. */
@@ -48,6 +52,20 @@ export interface Engine<Session> {
   tell(event: ConsumerEvent): void;
   /** Ends the consumer with a fault that is nobody's to handle. */
   readonly fail: (error: unknown) => void;
+}
+
+/** A full batch means that more is waiting at the broker. */
+export class BacklogSign {
+  #lastFullAt = Number.NEGATIVE_INFINITY;
+
+  full(now: number): void {
+    this.#lastFullAt = now;
+  }
+
+  /** Whether a batch was full within the last `withinMs`. */
+  isFresh(now: number, withinMs: number): boolean {
+    return now - this.#lastFullAt < withinMs;
+  }
 }
 
 /** A bell that remembers one ring while nobody waits, so that a ring during a look-up leads to another look-up. */

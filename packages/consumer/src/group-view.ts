@@ -32,10 +32,12 @@ export class GroupView {
   readonly #settledVersions: Map<string, EventId>;
   readonly #parked: Map<string, ParkedRow>;
 
-  constructor(state: GroupState) {
+  /** `heldByLedger`: which event the producer's ledger has at versions that the inbox no longer knows. */
+  constructor(state: GroupState, heldByLedger: ReadonlyMap<string, EventId> = new Map()) {
     this.#positions = new Map(state.positions);
     this.#settledEvents = new Map(state.inboxByEvent);
-    this.#settledVersions = new Map([...state.inboxByVersion].map(([key, record]) => [key, record.eventId]));
+    const settledVersions = [...state.inboxByVersion].map(([key, record]) => [key, record.eventId] as const);
+    this.#settledVersions = new Map([...heldByLedger, ...settledVersions]);
     this.#parked = new Map(
       [...state.parked].map(([key, row]) => [key, { eventId: row.event.envelope.eventId, state: row.state }]),
     );

@@ -54,6 +54,7 @@ describe('a delivery', () => {
       readable: envelope,
       claim: null,
       isSuspect: false,
+      isFromLedger: false,
     });
   });
 

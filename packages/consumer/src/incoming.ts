@@ -20,7 +20,12 @@ export interface EventWork {
   readonly claim: ParkedEvent | null;
   /** Delivered so often without an outcome that its handler may be what ends the process. */
   readonly isSuspect: boolean;
+  /** Read from the producer's ledger: nobody has delivered it. */
+  readonly isFromLedger: boolean;
 }
+
+/** What an event is, wherever it comes from. */
+type Reading = Omit<EventWork, 'claim' | 'isSuspect' | 'isFromLedger'>;
 
 export interface UnreadableWork {
   readonly kind: 'unreadable';
@@ -60,17 +65,23 @@ export function workOf<Session>(delivery: Delivery, reader: Reader<Session>, del
     ...eventWork(event, reader),
     claim: null,
     isSuspect: delivery.deliveryAttempt > deliveriesTrusted,
+    isFromLedger: false,
   };
 }
 
 /** The work of a parked event that was claimed. */
 export function workOfClaim<Session>(claim: ParkedEvent, reader: Reader<Session>): EventWork {
-  return { ...eventWork(claim.event, reader), claim, isSuspect: false };
+  return { ...eventWork(claim.event, reader), claim, isSuspect: false, isFromLedger: false };
 }
 
-function eventWork<Session>(event: IncomingEvent, reader: Reader<Session>): Omit<EventWork, 'claim' | 'isSuspect'> {
+/** The work of an event that the broker did not bring. */
+export function workOfLedger<Session>(event: IncomingEvent, reader: Reader<Session>): EventWork {
+  return { ...eventWork(event, reader), claim: null, isSuspect: false, isFromLedger: true };
+}
+
+function eventWork<Session>(event: IncomingEvent, reader: Reader<Session>): Reading {
   const { envelope } = event;
-  const withoutHandler = (content: MessageContent): Omit<EventWork, 'claim' | 'isSuspect'> => ({
+  const withoutHandler = (content: MessageContent): Reading => ({
     kind: 'event',
     event,
     content,

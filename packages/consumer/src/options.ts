@@ -60,6 +60,26 @@ export interface ConsumerOptions {
    * the handler runs.
    */
   readonly deliveriesTrusted: number;
+  /** How often the producer's published rows are compared with what the group has. */
+  readonly ledgerEveryMs: number;
+  /** Rows are looked at once they were published so long ago: before that, the broker may yet bring them. */
+  readonly ledgerLagMs: number;
+  /** The lag while batches come in full: what waits in a backlog at the broker is not lost, and cheaper to take from there. */
+  readonly ledgerBacklogLagMs: number;
+  /** So far behind the watermark each walk begins, for marks that became visible later than their moment. */
+  readonly ledgerOverlapMs: number;
+  /** Published rows that are looked at in one step. */
+  readonly ledgerPageMax: number;
+  /** Events that are read whole from the ledger, and parked, at once. */
+  readonly ledgerBatchMax: number;
+  /** How long the right to walk outlives a member that was killed. */
+  readonly ledgerClaimMs: number;
+  /** How long a parked event waits for the versions before it until the ledger is asked for them. */
+  readonly gapWaitMs: number;
+  /** How often gaps older than that are looked for. */
+  readonly gapEveryMs: number;
+  /** The most aggregates with a gap that are looked at in one step. */
+  readonly gapMax: number;
   /** How long `stop` waits for the work in hand; near its end, what still runs is rolled back. */
   readonly drainMs: number;
   /** Reads an envelope by the catalogue; asked only for events that have a handler. By default every envelope is an event. */
@@ -93,6 +113,16 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   pauseMaxMs: 10_000,
   hardshipsMax: 10,
   deliveriesTrusted: 2,
+  ledgerEveryMs: 10_000,
+  ledgerLagMs: 10_000,
+  ledgerBacklogLagMs: 300_000,
+  ledgerOverlapMs: 60_000,
+  ledgerPageMax: 500,
+  ledgerBatchMax: 20,
+  ledgerClaimMs: 30_000,
+  gapWaitMs: 5_000,
+  gapEveryMs: 2_000,
+  gapMax: 100,
   drainMs: 10_000,
   read: (envelope) => ({ kind: 'event', envelope }),
 };
@@ -117,6 +147,16 @@ const POSITIVE_INTEGERS = [
   'pauseMaxMs',
   'hardshipsMax',
   'deliveriesTrusted',
+  'ledgerEveryMs',
+  'ledgerLagMs',
+  'ledgerBacklogLagMs',
+  'ledgerOverlapMs',
+  'ledgerPageMax',
+  'ledgerBatchMax',
+  'ledgerClaimMs',
+  'gapWaitMs',
+  'gapEveryMs',
+  'gapMax',
   'drainMs',
 ] as const satisfies readonly (keyof ConsumerOptions)[];
 

@@ -6,6 +6,7 @@
  * for the database, {@link BrokerError} for the broker. It may still execute later, after its caller has given up or died.
  */
 import type { EventEnvelope, JsonValue, PublicationForm } from '@nightporter/contracts';
+import type { Unavailable } from './ledger-ports.js';
 import { NightporterError, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
 
 /** A message that the broker handed out, not yet acknowledged. */
@@ -52,6 +53,12 @@ export interface IncomingEvent {
   /** Digest that travelled with the message. */
   readonly digest: string;
   readonly messageId: string;
+}
+
+/** Where an event stands, for whoever need not know what it holds. */
+export interface EventPlace {
+  readonly aggregate: AggregateKey;
+  readonly envelope: Pick<EventEnvelope, 'eventId' | 'aggregateVersion'>;
 }
 
 export type InboxOutcome = 'applied' | 'ignored' | 'skipped';
@@ -150,7 +157,7 @@ export type GroupChange =
  */
 export interface GroupTransaction<Session> {
   readonly session: Session;
-  load(events: readonly IncomingEvent[]): Promise<GroupState>;
+  load(events: readonly EventPlace[]): Promise<GroupState>;
   save(changes: readonly GroupChange[]): Promise<void>;
 }
 
@@ -234,6 +241,18 @@ export type ConsumerEvent =
   | { readonly kind: 'conflict' }
   | { readonly kind: 'acknowledged'; readonly count: number }
   | { readonly kind: 'woken'; readonly count: number }
+  /** The ledger sweep has gone on: rows that it saw, and how many of them were neither settled nor parked. */
+  | { readonly kind: 'swept'; readonly seen: number; readonly missing: number }
+  /** Parked messages of this aggregate wait for a version that cannot be had from the ledger now. */
+  | {
+      readonly kind: 'version-unavailable';
+      readonly aggregate: AggregateKey;
+      readonly version: AggregateVersion;
+      readonly reason: Unavailable;
+    }
+  /** Nothing is swept with this producer: nobody would know what to keep for the group. */
+  | { readonly kind: 'unregistered' }
+  | { readonly kind: 'ledger-unavailable'; readonly operation: string; readonly error: unknown }
   | { readonly kind: 'database-unavailable'; readonly operation: string; readonly error: unknown }
   | { readonly kind: 'broker-unavailable'; readonly operation: string; readonly error: unknown };
 

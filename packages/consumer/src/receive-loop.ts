@@ -45,6 +45,7 @@ async function takeBatch<Session>(
 ): Promise<void> {
   const { counters, options } = engine;
   const redelivered = deliveries.filter((delivery) => delivery.deliveryAttempt > 1).length;
+  if (deliveries.length >= options.receiveMax) engine.backlog.full(engine.ports.clock.now());
   engine.tell({ kind: 'received', count: deliveries.length, redelivered });
   const reader = { handlers: engine.handlers, read: options.read };
   const works = deliveries.map((delivery) => workOf(delivery, reader, options.deliveriesTrusted));

@@ -6,6 +6,7 @@ import type { Engine } from './engine.js';
 import { classify } from './failure.js';
 import { attemptOf, groupChangesOf, setAsideUnreadable, toldOf, withPositionsOnce } from './group-changes.js';
 import { GroupView, messageOf } from './group-view.js';
+import { heldByLedger } from './held-by-ledger.js';
 import { runHandler } from './handler-run.js';
 import type { EventWork, Work } from './incoming.js';
 import { versionKey, type ConsumerEvent, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
@@ -112,7 +113,7 @@ async function inTransaction<Session>(
   const state = events.length === 0 ? NOTHING_LOADED : await transaction.load(events);
   draft.isLoaded = true;
   if (!works.every((work) => isStillClaimed(work, state))) return { kind: 'lost' };
-  const view = new GroupView(state);
+  const view = new GroupView(state, await heldByLedger(engine, events, state));
   const startedAt = clock.now();
   let count = 0;
   for (const work of works) {
@@ -148,6 +149,8 @@ async function decideEvent<Session>(
   const message = messageOf(work);
   const around = view.around(message);
   const decision: Decision = decide(work, sequence(around, message));
+  // The ledger repeats nothing: what it found missing has been settled meanwhile.
+  if (work.isFromLedger && decision.outcome.kind === 'duplicate') return;
   if (decision.outcome.kind === 'apply') await runHandlerOf(engine, transaction, work);
   const changes = changesOf(around, message, decision.outcome);
   view.apply(message, changes);

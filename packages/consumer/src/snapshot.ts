@@ -20,6 +20,13 @@ export interface ConsumerSnapshot {
   readonly handlerFailures: number;
   readonly conflicts: number;
   readonly woken: number;
+  /** Published rows that the ledger sweep has compared, and those of them that were neither settled nor parked. */
+  readonly ledgerSeen: number;
+  readonly ledgerMissing: number;
+  /** Versions that were missing and could not be had, counted when that became known. */
+  readonly versionsUnavailable: number;
+  /** Rounds of the ledger sweep that could not be carried out. */
+  readonly ledgerFailures: number;
   readonly acknowledged: number;
   readonly databaseFailures: number;
   readonly brokerFailures: number;

@@ -64,6 +64,11 @@ export interface GroupDocument {
   /** Everything published before it is settled or parked in the group; retention may not pass it. */
   readonly watermark: Date;
   readonly registeredAt: Date;
+  /** The member that walks the published rows, and until when nobody else does. Absent or null: nobody. */
+  readonly sweeper?: { readonly owner: string; readonly until: Date } | null;
+  /** Present while a group that starts now has its positions set to the heads. */
+  readonly copyingHeads?: true;
+  readonly copiedBatches?: number;
 }
 
 /** The document `registry` in `groups`: raised by every change of the groups and by every batch of retention, so that they conflict. */

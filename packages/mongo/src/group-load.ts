@@ -1,4 +1,4 @@
-import { versionKey, type GroupState, type IncomingEvent, type InboxRecord } from '@nightporter/consumer';
+import { versionKey, type EventPlace, type GroupState, type InboxRecord } from '@nightporter/consumer';
 import { aggregateVersion } from '@nightporter/protocol';
 import type { ClientSession } from 'mongodb';
 import { placeId, positionId, type InboxDocument } from './documents.js';
@@ -8,7 +8,7 @@ import { parkedEvent } from './parked-documents.js';
 /** Everything that a batch of events may meet, by exact ids, in four round trips whatever its size. */
 export async function loadGroupState(
   { positions, inbox, parked }: GroupCollections,
-  { group, session, events }: { group: string; session: ClientSession; events: readonly IncomingEvent[] },
+  { group, session, events }: { group: string; session: ClientSession; events: readonly EventPlace[] },
 ): Promise<GroupState> {
   const places = events.map(({ aggregate, envelope }) => placeId(group, aggregate, envelope.aggregateVersion));
   const behind = events.map(({ aggregate, envelope }) => placeId(group, aggregate, envelope.aggregateVersion + 1));

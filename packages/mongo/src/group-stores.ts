@@ -1,8 +1,9 @@
-import type { GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
+import type { GapFinder, GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { durableDatabase } from './database.js';
 import { createDatabaseClock } from './database-clock.js';
+import { createGapFinder } from './gap-finder.js';
 import { groupCollections } from './group-collections.js';
 import { createGroupStore } from './group-store.js';
 import { createParkedQueue } from './parked-queue.js';
@@ -21,6 +22,7 @@ export interface GroupStores {
   readonly store: GroupStore<ClientSession>;
   readonly parked: ParkedQueue;
   readonly started: StartedRecords;
+  readonly gaps: GapFinder;
 }
 
 const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
@@ -40,5 +42,6 @@ export function createGroupStores(options: GroupStoresOptions): GroupStores {
     store: createGroupStore({ client, group, collections, clock, inboxRetentionMs }),
     parked: createParkedQueue({ client, group, collections, clock }),
     started: createStartedRecords(database, group),
+    gaps: createGapFinder({ group, collections, clock }),
   };
 }

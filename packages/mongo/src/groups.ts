@@ -3,22 +3,28 @@ import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
 import { OUTBOX_COLLECTIONS } from './collections.js';
 import { durableDatabase } from './database.js';
 import type { GroupDocument, RegistryDocument } from './documents.js';
+import { copyHeads } from './head-copies.js';
 import { runTransaction } from './transactions.js';
 
-export interface GroupRegistration {
-  readonly group: string;
-  readonly topics: readonly string[];
-  /** Where the group starts when it is new; `beginning` unless said otherwise. */
-  readonly from?: 'beginning' | 'now';
-}
+/** Where a new group starts. `now`: events up to the heads of the moment count as before its start. */
+type Start =
+  | { readonly from?: 'beginning'; readonly database?: string }
+  | {
+      readonly from: 'now';
+      /** The group's own database, on the same cluster, in which its positions are set to the heads. */
+      readonly database: string;
+    };
+
+export type GroupRegistration = Start & { readonly group: string; readonly topics: readonly string[] };
 
 const REGISTRY = 'registry';
 const ATTEMPTS_MAX = 10;
 
 /**
- * Names a group in the producer's `groups`, so that retention waits for it, and raises the revision of `registry` in the same
- * transaction, so that it conflicts with retention. A group that is registered keeps its watermark; only its topics change. Nothing is
- * written when nothing changes, so it is safe at every start. Rejects with NP_CONFIG_INVALID or NP_STORE_UNAVAILABLE.
+ * Names a group in the producer's `groups`, so that retention waits for it and its sweep finds its watermark, and raises the revision of
+ * `registry` in the same transaction, so that it conflicts with retention. A group that is registered keeps its start and its watermark;
+ * where topics are added, its watermark goes back to its start, since nothing of them was compared yet. Nothing is written when nothing
+ * changes, so it is safe at every start; receive only afterwards. Rejects with NP_CONFIG_INVALID or NP_STORE_UNAVAILABLE.
  */
 export async function registerGroup(
   client: MongoClient,
@@ -33,12 +39,20 @@ export async function registerGroup(
   }
   const groups = durableDatabase(client, producerDatabase).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
   const operation = `registering group ${group} in ${groups.namespace}`;
+  await untilNoConflict(operation, () =>
+    runTransaction(client, operation, ({ session, own }) =>
+      own(operation, () => register(groups, session, registration)),
+    ),
+  );
+  if (registration.from !== 'now') return;
+  const { database } = registration;
+  await copyHeads({ client, producerDatabase, groups, group, database, repeat: untilNoConflict });
+}
+
+async function untilNoConflict<Result>(operation: string, run: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await runTransaction(client, operation, ({ session, own }) =>
-        own(operation, () => register(groups, session, registration)),
-      );
-      return;
+      return await run();
     } catch (error) {
       if (!isNightporterError(error, 'NP_TRANSACTION_CONFLICT')) throw error;
       if (attempt === ATTEMPTS_MAX) {
@@ -61,15 +75,21 @@ async function register(
   // The registry first: it is where two registrations, or a registration and retention, meet.
   const registry = groups as unknown as Collection<RegistryDocument>;
   await registry.updateOne({ _id: REGISTRY }, { $inc: { revision: 1 } }, { session, upsert: true });
-  const update: Document = { topics: { $literal: wanted }, ...(known === null ? newGroup(from) : {}) };
+  const changes = known === null ? newGroup(from) : changedGroup(known, wanted);
+  const update: Document = { topics: { $literal: wanted }, ...changes };
   await groups.updateOne({ _id: group }, [{ $set: update }], { session, upsert: true });
 }
 
-/** From the beginning: live once its watermark has passed what was there when it came. From now: live at once. */
+/** From the beginning: live once its watermark has passed what was there when it came. From now: once its positions are at the heads. */
 function newGroup(from: 'beginning' | 'now'): Document {
-  const floor = '$$NOW';
-  const registeredAt = '$$NOW';
+  const started = { from, floor: '$$NOW', state: 'bootstrapping', registeredAt: '$$NOW', sweeper: null };
   return from === 'now'
-    ? { from, floor, state: 'live', watermark: '$$NOW', registeredAt }
-    : { from, floor, state: 'bootstrapping', watermark: new Date(0), registeredAt };
+    ? { ...started, watermark: '$$NOW', copyingHeads: true }
+    : { ...started, watermark: new Date(0) };
+}
+
+function changedGroup(known: GroupDocument, wanted: readonly string[]): Document {
+  if (wanted.every((topic) => known.topics.includes(topic))) return {};
+  const watermark = known.from === 'now' ? known.registeredAt : new Date(0);
+  return { state: 'bootstrapping', floor: '$$NOW', watermark };
 }

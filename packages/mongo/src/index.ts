@@ -24,9 +24,11 @@ export type {
   StoredEvent,
 } from './documents.js';
 export { engineOf, type Engine } from './engine.js';
+export { createGroupRegistry } from './group-registry.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
 export { registerGroup, type GroupRegistration } from './groups.js';
 export type { Operator } from './operator-actions.js';
 export { createOutboxActions } from './outbox-actions.js';
 export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
+export { createProducerLedger } from './producer-ledger.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';

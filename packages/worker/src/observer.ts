@@ -43,6 +43,26 @@ function write(logger: Logger, event: ConsumerEvent): void {
     case 'woken':
       if (event.count > 0) logger.info({ count: event.count }, 'woke parked events that nobody had woken');
       return;
+    case 'swept':
+      if (event.missing > 0) {
+        logger.warn(
+          { seen: event.seen, missing: event.missing },
+          'published, and neither settled nor parked: taken from the ledger',
+        );
+      }
+      return;
+    case 'version-unavailable':
+      logger.warn(
+        { aggregate: event.aggregate, aggregateVersion: event.version, reason: event.reason },
+        'parked events wait for a version that the ledger does not give',
+      );
+      return;
+    case 'unregistered':
+      logger.error({}, 'the group is not registered with its producer: nothing is swept, and nothing kept for it');
+      return;
+    case 'ledger-unavailable':
+      logger.warn({ operation: event.operation, err: event.error }, 'ledger unavailable; trying again');
+      return;
     case 'database-unavailable':
     case 'broker-unavailable':
       logger.warn({ operation: event.operation, err: event.error }, event.kind.replace('-', ' '));

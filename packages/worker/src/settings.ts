@@ -1,5 +1,6 @@
 import { NightporterError } from '@nightporter/protocol';
 import {
+  choice,
   commonSettings,
   integer,
   mongodbSettings,
@@ -76,6 +77,35 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       kind: integer({ min: 1, max: 1_000 }),
       default: '5',
       description: 'Attempts before an event becomes a dead letter, which holds its own aggregate only.',
+    }),
+    from: setting({
+      name: 'GROUP_FROM',
+      kind: choice(['beginning', 'now']),
+      default: 'beginning',
+      description:
+        'Where a group starts that is new: with everything that its producers still have, or with what comes from now on. No meaning once it is registered.',
+    }),
+    ledgerEveryMs: setting({
+      name: 'LEDGER_SWEEP_EVERY_MS',
+      kind: integer({ min: 100, max: 3_600_000 }),
+      unit: 'ms',
+      default: '10000',
+      description:
+        'How often what the producers have published is compared with what the group has, so that nothing that the broker loses stays lost.',
+    }),
+    ledgerLagMs: setting({
+      name: 'LEDGER_LAG_MS',
+      kind: integer({ min: 100, max: 3_600_000 }),
+      unit: 'ms',
+      default: '10000',
+      description: 'Age of a published event at which the group no longer waits for the broker to bring it.',
+    }),
+    gapWaitMs: setting({
+      name: 'GAP_WAIT_MS',
+      kind: integer({ min: 100, max: 3_600_000 }),
+      unit: 'ms',
+      default: '5000',
+      description: 'How long an event waits for the ones before it until these are taken from the ledger.',
     }),
   };
 }

@@ -6,7 +6,6 @@ import {
   engineOf,
   ensureConsumerCollections,
   ensureOutboxCollections,
-  registerGroup,
 } from '@nightporter/mongo';
 import { createOutbox } from '@nightporter/outbox';
 import { groupId, isNightporterError } from '@nightporter/protocol';
@@ -28,6 +27,7 @@ import type { ClientSession, MongoClient } from 'mongodb';
 import type { ConsumerDefinition, WorkerParts, WorkerResources } from './define-consumer.js';
 import { engineHandlers } from './handlers.js';
 import { createConsumerObserver } from './observer.js';
+import { registerWithProducers } from './producers.js';
 import { resolveSubscriptions, type ResolvedSubscription, type WorkerSettings } from './settings.js';
 
 /** Of the time for stopping, the share of the work in hand, and of the connections to the broker. */
@@ -93,7 +93,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   for (const subscription of subscriptions) {
     await preflight(subscription.topic, { group: config.group, context: { logger, signal }, connection });
   }
-  await registerWithProducers(client, config.group, subscriptions);
+  const registration = { client, group: config.group, database, from: config.from };
+  const producers = await registerWithProducers(registration, subscriptions);
   const stores = createGroupStores({ client, database, group: config.group });
   consumer = createConsumer<ClientSession>(
     {
@@ -101,6 +102,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       store: storeOf(stores.store),
       parked: stores.parked,
       started: stores.started,
+      ledgerSweep: { gaps: stores.gaps, producers },
       emitter: createOutbox({ client, database, source, catalogue }).emitter(),
       clock: systemClock,
       random: systemRandom,
@@ -115,6 +117,9 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       receiveMax: config.receiveMax,
       invisibleMs: config.invisibleMs,
       attemptsMax: config.attemptsMax,
+      ledgerEveryMs: config.ledgerEveryMs,
+      ledgerLagMs: config.ledgerLagMs,
+      gapWaitMs: config.gapWaitMs,
       drainMs: Math.max(50, Math.floor(config.shutdownMs * DRAIN_SHARE)),
     },
   );
@@ -150,19 +155,6 @@ function serveHealth({
     },
     status: () => consumer()?.snapshot() ?? { state: 'preflight' },
   });
-}
-
-/** The producers may not have started yet, and the group must be registered before its first event can be deleted. */
-async function registerWithProducers(
-  client: MongoClient,
-  group: string,
-  subscriptions: readonly ResolvedSubscription[],
-): Promise<void> {
-  for (const database of new Set(subscriptions.map(({ producerDatabase }) => producerDatabase))) {
-    const topics = subscriptions.filter(({ producerDatabase }) => producerDatabase === database);
-    await ensureOutboxCollections(client, database);
-    await registerGroup(client, database, { group, topics: topics.map(({ topic }) => topic) });
-  }
 }
 
 /** One client per topic: the client's start-up can hang with several. */

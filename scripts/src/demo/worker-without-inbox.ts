@@ -2,7 +2,7 @@
  * The inventory worker with its inbox switched off: every message looks as if it came for the first time. Not part of the product:
  * `demo --worker` runs it, to see that the demo's check notices.
  */
-import type { GroupState, GroupStore, IncomingEvent, Position } from '@nightporter/consumer';
+import type { EventPlace, GroupState, GroupStore, Position } from '@nightporter/consumer';
 import { createInventoryWorker } from '@nightporter/inventory-worker';
 import type { AggregateKey } from '@nightporter/protocol';
 import { runService } from '@nightporter/runtime';
@@ -38,7 +38,7 @@ function forgetful<Session>(store: GroupStore<Session>): GroupStore<Session> {
 }
 
 /** Positions at which the first of these events of each aggregate is next in line. */
-function justBefore(events: readonly IncomingEvent[]): ReadonlyMap<AggregateKey, Position> {
+function justBefore(events: readonly EventPlace[]): ReadonlyMap<AggregateKey, Position> {
   const positions = new Map<AggregateKey, Position>();
   for (const { aggregate, envelope } of events) {
     const version = Math.min(

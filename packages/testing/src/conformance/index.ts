@@ -1,7 +1,9 @@
 export { brokerConformance, type BrokerFixture } from './broker.js';
 export { captureConformance, type CaptureFixture } from './capture.js';
 export { checkpointStoreConformance, type CheckpointFixture } from './checkpoint-store.js';
+export { gapFinderConformance, type GapFixture } from './gap-finder.js';
 export { type GroupFixture } from './group-fixture.js';
+export { groupRegistryConformance, type RegistryFixture } from './group-registry.js';
 export { groupStoreConformance } from './group-store.js';
 export { leaseStoreConformance, type LeaseFixture } from './lease-store.js';
 export { outboxActionsConformance } from './outbox-actions.js';
@@ -10,6 +12,7 @@ export { outboxReaderConformance, type ReaderFixture } from './outbox-reader.js'
 export { type OutboxFixture, type SampleEvent } from './outbox-fixture.js';
 export { parkedQueueConformance } from './parked-queue.js';
 export { relayControlsConformance, type ControlsFixture } from './relay-controls.js';
+export { producerLedgerConformance, type LedgerFixture } from './producer-ledger.js';
 export { repairLogConformance, type RepairFixture } from './repair-log.js';
 export { eventually, incomingEvent, uniqueId } from './samples.js';
 export { startedRecordsConformance, type StartedFixture } from './started-records.js';

@@ -25,6 +25,8 @@ export class MemoryBroker {
   onAcknowledged: AcknowledgementListener = () => undefined;
   /** Decides which sends the broker refuses, and how. */
   refuse: (request: PublishRequest) => PublishFailure | null = () => null;
+  /** Decides which messages it takes, and then loses. */
+  loses: (request: PublishRequest) => boolean = () => false;
   down = false;
   readonly #options: { clock: () => number; random: Random; queues: number };
   #messages = 0;
@@ -50,7 +52,7 @@ export class MemoryBroker {
     if (refusal !== null) throw publishFailed(refusal, { answered: true });
     this.#messages += 1;
     const message = messageOf(request, `message-${this.#messages}`);
-    this.topic(request.row.topic).append(message);
+    if (!this.loses(request)) this.topic(request.row.topic).append(message);
     this.onLanded({ request, message });
     return { messageId: message.messageId };
   }

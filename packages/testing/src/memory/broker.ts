@@ -114,6 +114,21 @@ export class MemoryTopic {
     });
   }
 
+  /** Takes the next messages of one queue from a group for good, in whose hands they may be: dead-lettered, expired, or skipped. */
+  giveUp(group: string, count: number): readonly StoredMessage[] {
+    for (const queue of this.#shuffledQueues()) {
+      const progress = this.#progressOf(group)[queue];
+      const lost = this.#queues[queue]?.slice(progress?.committed, (progress?.committed ?? 0) + count) ?? [];
+      if (progress === undefined || lost.length === 0) continue;
+      progress.lock = null;
+      progress.committed += lost.length;
+      progress.persisted = progress.committed;
+      this.changes.ring();
+      return lost;
+    }
+    return [];
+  }
+
   /** How many messages a group has not acknowledged. */
   backlogOf(group: string): number {
     return this.#progressOf(group).reduce((sum, progress, index) => {

@@ -3,6 +3,8 @@ import {
   brokerConformance,
   captureConformance,
   checkpointStoreConformance,
+  gapFinderConformance,
+  groupRegistryConformance,
   groupStoreConformance,
   leaseStoreConformance,
   outboxActionsConformance,
@@ -10,14 +12,16 @@ import {
   outboxReaderConformance,
   parkedQueueConformance,
   relayControlsConformance,
+  producerLedgerConformance,
   repairLogConformance,
   startedRecordsConformance,
   uniqueId,
-  type GroupFixture,
+  type GapFixture,
+  type LedgerFixture,
   type MarkerFixture,
   type SampleEvent,
 } from '../conformance/index.js';
-import { eventId } from '@nightporter/protocol';
+import { epoch, eventId } from '@nightporter/protocol';
 import type { MemorySession } from './group-stores.js';
 import { memoryGroupStores } from './group-stores.js';
 import { MemoryGroup } from './group.js';
@@ -84,6 +88,21 @@ relayControlsConformance('the memory', () => {
 groupStoreConformance('the memory', () => Promise.resolve(groupFixture()));
 startedRecordsConformance('the memory', () => Promise.resolve(createMemoryWorld().groupStores('group')));
 parkedQueueConformance('the memory', () => Promise.resolve(groupFixture()));
+gapFinderConformance('the memory', () => Promise.resolve(groupFixture()));
+producerLedgerConformance('the memory', ledgerFixture);
+
+groupRegistryConformance('the memory', async () => {
+  const world = createMemoryWorld();
+  await world.clock.advance(1_000);
+  const { groups } = world.database;
+  groups.register('group', { topics: ['b-events', 'a-events'] });
+  return {
+    registry: world.producer('group').registry,
+    unknown: world.producer('unknown').registry,
+    floorMs: world.clock.now(),
+    passTime: (byMs) => world.clock.advance(byMs),
+  };
+});
 
 brokerConformance('the memory', () => {
   const world = createMemoryWorld();
@@ -143,7 +162,28 @@ function commit(world: MemoryWorld, events: readonly SampleEvent[]): ReturnType<
   return Promise.resolve(rows);
 }
 
-function groupFixture(): GroupFixture<MemorySession> {
+async function ledgerFixture(): Promise<LedgerFixture> {
+  const world = createMemoryWorld();
+  await world.clock.advance(1_000);
+  const { marker } = world.relayStores();
+  const { outbox } = world.database;
+  return {
+    ledger: world.producer('group').ledger,
+    marker,
+    topic: 'sample-events',
+    commit: (events) => commit(world, events),
+    async skip({ eventId, namespace, revision }) {
+      const by = { relay: 'relay', epoch: epoch(1) };
+      const failure = { ...by, status: 'DEAD', retryCount: 1, retryInMs: 0, error: 'refused' } as const;
+      await marker.mark([{ kind: 'failed', namespace, eventId, revision, ...failure }]);
+      outbox.skipDead(eventId);
+    },
+    retire: (row, how) => done(() => outbox.retire(row.eventId, how)),
+    passTime: (byMs) => world.clock.advance(byMs),
+  };
+}
+
+function groupFixture(): GapFixture<MemorySession> {
   const world = createMemoryWorld();
   const group = new MemoryGroup(() => world.clock.now());
   return {

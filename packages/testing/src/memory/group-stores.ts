@@ -1,4 +1,4 @@
-import type { Emitter, GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
+import type { Emitter, GapFinder, GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
 import type { JsonValue } from '@nightporter/contracts';
 import { eventId, type Namespace } from '@nightporter/protocol';
 import type { MemoryGroup } from './group.js';
@@ -63,6 +63,7 @@ export interface MemoryGroupStores {
   readonly store: GroupStore<MemorySession>;
   readonly parked: ParkedQueue;
   readonly started: StartedRecords;
+  readonly gaps: GapFinder;
 }
 
 /** The consumer's ports on an in-memory group that is reached through `network`. */
@@ -71,6 +72,7 @@ export function memoryGroupStores(group: MemoryGroup, network: Network): MemoryG
     network.call(name, operation, toDatabase(name));
   return {
     store: { transact: (work) => transact(group, network, work) },
+    gaps: { find: (request) => call('gaps.find', () => group.findGaps(request)) },
     started: { begin: (batch) => call('started.begin', () => group.started.begin(batch)) },
     parked: {
       claimDue: (request) => call('parked.claimDue', () => group.claimDue(request)),

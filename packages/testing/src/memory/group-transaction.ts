@@ -1,4 +1,10 @@
-import { versionKey, type GroupChange, type GroupState, type IncomingEvent } from '@nightporter/consumer';
+import {
+  versionKey,
+  type EventPlace,
+  type GroupChange,
+  type GroupState,
+  type IncomingEvent,
+} from '@nightporter/consumer';
 import type { JsonValue } from '@nightporter/contracts';
 import { NightporterError } from '@nightporter/protocol';
 import type { GroupDocument, InboxDocument, ParkedDocument } from './group-documents.js';
@@ -21,7 +27,7 @@ export class MemoryTransaction {
     this.#group = group;
   }
 
-  load(events: readonly IncomingEvent[]): GroupState {
+  load(events: readonly EventPlace[]): GroupState {
     const positions: [IncomingEvent['aggregate'], (GroupDocument & { kind: 'position' })['position']][] = [];
     const byEvent: InboxDocument[] = [];
     const byVersion: [string, InboxDocument][] = [];

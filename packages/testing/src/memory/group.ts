@@ -1,10 +1,12 @@
-import { versionKey, type GroupChange, type ParkedEvent } from '@nightporter/consumer';
-import type { AggregateKey, AggregateVersion, EventId } from '@nightporter/protocol';
+import { versionKey, type GapFinder, type GroupChange, type ParkedEvent } from '@nightporter/consumer';
+import { aggregateVersion, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
 import type { AsideDocument, GroupCommit, GroupDocument, InboxDocument, ParkedDocument } from './group-documents.js';
 import { MemoryTransaction } from './group-transaction.js';
 import type { DatabaseClock } from './outbox.js';
 import { MemoryStarted } from './started.js';
 import { VersionedStore } from './versioned-store.js';
+
+type FoundGaps = Awaited<ReturnType<GapFinder['find']>>;
 
 export const keys = {
   position: (aggregate: AggregateKey): string => `position ${aggregate}`,
@@ -106,6 +108,25 @@ export class MemoryGroup {
       }
     }
     return woken.length;
+  }
+
+  findGaps(request: { olderThanMs: number; after: AggregateKey | null; limit: number }): FoundGaps {
+    const { after, limit, olderThanMs } = request;
+    const nowMs = this.clock();
+    const lowest = new Map<AggregateKey, number>();
+    for (const { event, parkedAtMs, state } of this.parked()) {
+      const waits = (state === 'gap' || state === 'behind') && nowMs - parkedAtMs >= olderThanMs;
+      if (!waits || (after !== null && event.aggregate <= after)) continue;
+      const version = event.envelope.aggregateVersion;
+      lowest.set(event.aggregate, Math.min(version, lowest.get(event.aggregate) ?? version));
+    }
+    const looked = [...lowest].sort(([left], [right]) => (left < right ? -1 : 1)).slice(0, limit);
+    const gaps = looked.flatMap(([aggregate, version]) => {
+      const { position } = this.positionOf(aggregate);
+      if (position.state === 'blocked' || version <= position.version + 1) return [];
+      return [{ aggregate, from: aggregateVersion(position.version + 1), to: aggregateVersion(version - 1) }];
+    });
+    return { gaps, after: looked.length < limit ? null : (looked.at(-1)?.[0] ?? null) };
   }
 
   /** An operator's retry of a dead letter: conditional on its being dead. */

@@ -13,6 +13,7 @@ export {
   type CheckpointSave,
   type LeaseDocument,
 } from './leases.js';
+export { MemoryGroupRegistry, memoryProducer, type RegisteredGroup } from './group-registry.js';
 export { createManualClock, type ManualClock } from './manual-clock.js';
 export { directNetwork, toDatabase, type CallOptions, type LongPoll, type Network, type NoAnswer } from './network.js';
 export { MemoryOplog, type OplogOptions } from './oplog.js';

@@ -62,13 +62,13 @@ export type RowListener = (before: StoredRow | undefined, after: StoredRow | und
 export class MemoryOutbox {
   readonly oplog: MemoryOplog;
   onChanged: RowListener = () => undefined;
-  readonly #clock: DatabaseClock;
+  readonly clock: DatabaseClock;
   readonly #rows = new Map<EventId, StoredRow>();
   readonly #archived = new Map<EventId, StoredRow>();
   readonly #heads = new Map<AggregateKey, number>();
 
   constructor(clock: DatabaseClock, options?: OplogOptions) {
-    this.#clock = clock;
+    this.clock = clock;
     this.oplog = new MemoryOplog(options);
   }
 
@@ -90,6 +90,18 @@ export class MemoryOutbox {
   /** The row in outbox or archive. */
   find(eventId: EventId): StoredRow | undefined {
     return this.#rows.get(eventId) ?? this.#archived.get(eventId);
+  }
+
+  archived(): readonly StoredRow[] {
+    return [...this.#archived.values()];
+  }
+
+  headOf(aggregate: AggregateKey): number {
+    return this.#heads.get(aggregate) ?? 0;
+  }
+
+  heads(): ReadonlyMap<AggregateKey, number> {
+    return this.#heads;
   }
 
   readUnsettled(request: { slot: Slot; after: SweepCursor | null; limit: number }): readonly OutboxRow[] {
@@ -178,7 +190,7 @@ export class MemoryOutbox {
           status: mark.status,
           retryCount: mark.retryCount,
           lastError: mark.error,
-          nextRetryAtMs: mark.status === 'DEAD' ? null : this.#clock() + mark.retryInMs,
+          nextRetryAtMs: mark.status === 'DEAD' ? null : this.clock() + mark.retryInMs,
         });
       case 'unanswered':
         return this.#markConditionally(row, mark.revision, { unanswered: true });
@@ -188,7 +200,7 @@ export class MemoryOutbox {
   #published(mark: Mark & { kind: 'published' }): Partial<StoredRow> {
     const { messageId, topic, relay, form } = mark;
     const publication = { messageId, topic, relay, form };
-    return { status: 'PUBLISHED', publishedAtMs: this.#clock(), nextRetryAtMs: null, publication };
+    return { status: 'PUBLISHED', publishedAtMs: this.clock(), nextRetryAtMs: null, publication };
   }
 
   /** A repeat of a mark that was carried out finds the next revision with the very same values. */
@@ -240,7 +252,7 @@ export class MemoryOutbox {
       eventVersion: event.eventVersion ?? 1,
       aggregateVersion: version,
       headers: event.headers ?? {},
-      occurredAt: new Date(Date.UTC(2026, 0, 1) + this.#clock()).toISOString(),
+      occurredAt: new Date(Date.UTC(2026, 0, 1) + this.clock()).toISOString(),
       eventKey,
       slot: slotOf(eventKey),
       digest: '',
@@ -261,7 +273,7 @@ export class MemoryOutbox {
   #view(stored: StoredRow): OutboxRow {
     return {
       ...stored,
-      dueInMs: Math.max(0, (stored.nextRetryAtMs ?? 0) - this.#clock()),
+      dueInMs: Math.max(0, (stored.nextRetryAtMs ?? 0) - this.clock()),
       form: stored.publication?.form ?? (stored.skipped ? 'tombstone' : 'original'),
     };
   }

@@ -8,6 +8,7 @@ import type {
   RepairLog,
 } from '@nightporter/relay';
 import type { MemoryCheckpoints, MemoryControls, MemoryLeases, MemoryRepairs } from './leases.js';
+import type { MemoryGroupRegistry } from './group-registry.js';
 import { toDatabase, type Network } from './network.js';
 import type { MemoryOplog } from './oplog.js';
 import type { MemoryOutbox } from './outbox.js';
@@ -19,6 +20,8 @@ export interface RelayDatabase {
   readonly checkpoints: MemoryCheckpoints;
   readonly repairs: MemoryRepairs;
   readonly controls: MemoryControls;
+  /** Groups that are registered with the producers. */
+  readonly groups: MemoryGroupRegistry;
 }
 
 export interface RelayStores {

@@ -1,7 +1,8 @@
-import type { Subscriber } from '@nightporter/consumer';
+import type { GroupProducer, Subscriber } from '@nightporter/consumer';
 import type { Publisher } from '@nightporter/relay';
 import { MemoryBroker, memoryPublisher, memorySubscriber } from './broker-ports.js';
 import { MemoryGroup } from './group.js';
+import { MemoryGroupRegistry, memoryProducer } from './group-registry.js';
 import { memoryEmitter, memoryGroupStores, type MemoryGroupStores } from './group-stores.js';
 import { MemoryCheckpoints, MemoryControls, MemoryLeases, MemoryRepairs } from './leases.js';
 import { createManualClock, type ManualClock } from './manual-clock.js';
@@ -23,6 +24,8 @@ export interface MemoryWorld {
   readonly publisher: () => Publisher;
   readonly subscriber: (request: { group: string; topic: string }) => Subscriber;
   readonly groupStores: (name: string) => MemoryGroupStores;
+  /** The ledger as a group that is registered sees it. */
+  readonly producer: (group: string) => GroupProducer;
   /** Whatever a handler emits lands in the outbox `own.outbox` under topic `own-events`. */
   readonly emitter: ReturnType<typeof memoryEmitter>;
 }
@@ -59,6 +62,7 @@ export function createMemoryWorld(options: MemoryWorldOptions = {}): MemoryWorld
     publisher: () => memoryPublisher(broker, network),
     subscriber: (request) => memorySubscriber(broker, network, request),
     groupStores: (name) => memoryGroupStores(group(name), network),
+    producer: (name) => memoryProducer(database, name, network),
     emitter: memoryEmitter({ namespace: namespace('own.outbox'), source: 'own', topic: 'own-events' }),
   };
 }
@@ -70,5 +74,6 @@ export function createRelayDatabase(clock: () => number): RelayDatabase {
     checkpoints: new MemoryCheckpoints(),
     repairs: new MemoryRepairs(),
     controls: new MemoryControls(),
+    groups: new MemoryGroupRegistry(clock),
   };
 }

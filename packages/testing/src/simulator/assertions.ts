@@ -57,6 +57,9 @@ export class Assertions {
     database.checkpoints.onSaved = (save) => {
       this.#saved(save);
     };
+    database.groups.onAdvanced = (group, toMs) => {
+      this.group(group).advanced(toMs, database.outbox.rows());
+    };
     broker.onLanded = ({ request, message }) => {
       this.#messageLanded(request, message);
     };

@@ -1,5 +1,5 @@
 import { eventId } from '@nightporter/protocol';
-import type { Cluster } from './cluster.js';
+import type { Cluster, SimulatedGroup } from './cluster.js';
 import type { SeededRandom } from './random.js';
 import type { SimulatedProcess } from './simulated-process.js';
 
@@ -97,6 +97,12 @@ function disturbBroker(cluster: Cluster, random: SeededRandom): void {
     schedule.after(random.between(100, 1_500), () => {
       troubles.throttled = false;
     });
+  });
+  often(knobs.givenUpMessages, 500, 3_000, () => {
+    const { name, topics: own } = random.pick(cluster.groups as [SimulatedGroup, ...SimulatedGroup[]]);
+    const topic = own[random.integer(own.length)] ?? '';
+    const lost = broker.topic(topic).giveUp(name, random.pick([1, 1, 3]));
+    trace.note('messages are given up', () => `${name} ${topic} ${lost.map(({ messageId }) => messageId).join(' ')}`);
   });
   let garbage = 0;
   often(knobs.garbage, 2_000, 9_000, () => {

@@ -70,6 +70,7 @@ export function createCluster(random: SeededRandom, knobs: Knobs, options: { tel
   const groups = GROUPS.map((name) => ({ name, topics: topicsOf(name, knobs), memory: new MemoryGroup(now) }));
   const plans = new Plans(random.fork(), knobs, GROUPS);
   const assertions = new Assertions({ database, broker, groups, report, trace });
+  const faults = { ...knobs, active: true };
   const troubles: BrokerTroubles = { brokenTopics: new Set(), throttled: false };
   broker.refuse = (request) => {
     const { row, relay } = request;
@@ -81,6 +82,13 @@ export function createCluster(random: SeededRandom, knobs: Knobs, options: { tel
     if (plan.refusedOnlyFrom === null) plan.permanentFailures -= 1;
     return assertions.refused(request, 'permanent');
   };
+  const losses = random.fork();
+  broker.loses = ({ row }) => {
+    const isLost = faults.active && losses.chance(knobs.lostMessages);
+    if (isLost) trace.note('the broker loses a message', () => row.eventId);
+    return isLost;
+  };
+  for (const { name, topics } of groups) database.groups.register(name, { topics });
   return {
     knobs,
     random,
@@ -93,7 +101,7 @@ export function createCluster(random: SeededRandom, knobs: Knobs, options: { tel
     broker,
     troubles,
     groups,
-    faults: { ...knobs, active: true },
+    faults,
     late: { count: 0 },
     assertions,
     findings,

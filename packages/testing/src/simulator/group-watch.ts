@@ -1,5 +1,5 @@
 import { versionKey } from '@nightporter/consumer';
-import type { GroupCommit, InboxDocument, StoredMessage } from '../memory/index.js';
+import type { GroupCommit, InboxDocument, StoredMessage, StoredRow } from '../memory/index.js';
 import type { AggregateKey, EventId } from '@nightporter/protocol';
 import type { Assertions, Report } from './assertions.js';
 import { nameOf } from './assertions.js';
@@ -55,12 +55,23 @@ export class GroupWatch {
       return;
     }
     const row = this.#assertions.rowOf(eventId);
-    if (row === undefined || this.settled.has(eventId)) return;
-    const { memory } = this.#group;
-    const isParked = memory.findParked(row.aggregate, row.aggregateVersion)?.event.envelope.eventId === eventId;
-    const isBeforeStart = row.aggregateVersion <= (this.#startVersions.get(row.aggregate) ?? 0);
-    if (isParked || isBeforeStart) return;
+    if (row === undefined) return;
+    if (this.#isAccountedFor(row)) return;
     this.#report('I9 ack last', `${nameOf(row)} was acknowledged without a durable outcome`);
+  }
+
+  /** I14: the watermark never passes a published row that is neither settled nor parked. */
+  advanced(toMs: number, rows: readonly StoredRow[]): void {
+    for (const row of rows) {
+      if (row.publishedAtMs === null || row.publishedAtMs > toMs || !this.#group.topics.includes(row.topic)) continue;
+      if (this.#isAccountedFor(row)) continue;
+      this.#report('I14 complete', `the watermark passed ${nameOf(row)}, which is neither settled nor parked`);
+    }
+  }
+
+  #isAccountedFor({ aggregate, aggregateVersion, eventId }: StoredRow): boolean {
+    if (this.settled.has(eventId) || aggregateVersion <= (this.#startVersions.get(aggregate) ?? 0)) return true;
+    return this.#group.memory.findParked(aggregate, aggregateVersion)?.event.envelope.eventId === eventId;
   }
 
   #settle({ eventId, aggregate, version, outcome }: InboxDocument): void {

@@ -20,6 +20,10 @@ export interface Knobs {
   readonly brokerOutages: boolean;
   /** Restarts with offsets that go back. */
   readonly brokerRestarts: boolean;
+  /** Probability that the broker loses a message that it has taken. */
+  readonly lostMessages: number;
+  /** The broker gives messages up for one group: dead-lettered, expired, or an offset that moved past them. */
+  readonly givenUpMessages: boolean;
   readonly queueChanges: boolean;
   readonly prunedHistory: boolean;
   /** An overtaken stream skips without a word. */
@@ -102,6 +106,8 @@ export function drawKnobs(random: SeededRandom): Knobs {
     aggregates: random.pick([1, 2, 3, 5]),
     events: random.pick([4, 10, 30, 80]),
     operatorPauses: on(),
+    lostMessages: rate(0.02, 0.1, 0.4),
+    givenUpMessages: on(),
   };
 }
 
@@ -120,6 +126,8 @@ export const NO_FAULTS: Knobs = {
   workerRestarts: false,
   brokerOutages: false,
   brokerRestarts: false,
+  lostMessages: 0,
+  givenUpMessages: false,
   queueChanges: false,
   prunedHistory: false,
   silentSkips: false,

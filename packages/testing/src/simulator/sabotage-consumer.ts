@@ -1,10 +1,12 @@
 import {
   type ConsumerPorts,
   type Delivery,
+  type EventPlace,
+  type GapFinder,
   type GroupChange,
+  type GroupProducer,
   type GroupState,
   type GroupTransaction,
-  type IncomingEvent,
   type Position,
 } from '@nightporter/consumer';
 import type { MemorySession } from '../memory/index.js';
@@ -114,7 +116,45 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
     removes: 'an event whose handler failed is parked, not forgotten (I14)',
     consumer: (ports) => withSaves(ports, (changes) => without(changes, 'park')),
   },
+  {
+    name: 'no-ledger-sweep',
+    removes: 'what the broker loses is found in the ledger (I14)',
+    consumer: (ports) => ({ ...ports, ledgerSweep: { gaps: NO_GAPS, producers: [] } }),
+  },
+  {
+    name: 'no-walk',
+    removes: 'published rows are compared with what the group has, also where no gap shows (I14)',
+    consumer: (ports) =>
+      withProducers(ports, (producer) => ({
+        ...producer,
+        registry: { ...producer.registry, claim: () => Promise.resolve({ kind: 'held' }) },
+      })),
+  },
+  {
+    name: 'watermark-first',
+    removes: 'the watermark follows what is settled or parked (I14)',
+    consumer: (ports) =>
+      withProducers(ports, ({ ledger, registry }) => ({
+        registry,
+        ledger: {
+          readVersions: (places) => ledger.readVersions(places),
+          async readPublished(request) {
+            const page = await ledger.readPublished(request);
+            await registry.advance(page.toMs);
+            return page;
+          },
+        },
+      })),
+  },
 ];
+
+const NO_GAPS: GapFinder = { find: () => Promise.resolve({ gaps: [], after: null }) };
+
+function withProducers(ports: Ports, wrap: (producer: GroupProducer) => GroupProducer): Ports {
+  const { ledgerSweep } = ports;
+  if (ledgerSweep === undefined) return ports;
+  return { ...ports, ledgerSweep: { ...ledgerSweep, producers: ledgerSweep.producers.map(wrap) } };
+}
 
 function withSaves(ports: Ports, edit: (changes: readonly GroupChange[]) => readonly GroupChange[]): Ports {
   return withTransactions(ports, (transaction) => ({
@@ -124,7 +164,7 @@ function withSaves(ports: Ports, edit: (changes: readonly GroupChange[]) => read
   }));
 }
 
-function withLoads(ports: Ports, edit: (state: GroupState, events: readonly IncomingEvent[]) => GroupState): Ports {
+function withLoads(ports: Ports, edit: (state: GroupState, events: readonly EventPlace[]) => GroupState): Ports {
   return withTransactions(ports, (transaction) => ({
     session: transaction.session,
     load: async (events) => edit(await transaction.load(events), events),
@@ -145,7 +185,7 @@ function without(changes: readonly GroupChange[], kind: GroupChange['kind']): re
 }
 
 /** As if the lowest version that was asked for were always the next one. */
-function rightBefore(events: readonly IncomingEvent[]): ReadonlyMap<AggregateKey, Position> {
+function rightBefore(events: readonly EventPlace[]): ReadonlyMap<AggregateKey, Position> {
   const positions = new Map<AggregateKey, Position>();
   for (const { aggregate, envelope } of events) {
     const version = Math.min(

@@ -22,6 +22,9 @@ const TROUBLES: Readonly<Record<string, Partial<Knobs>>> = {
   'no-baton': { poison: true, events: 60 },
   'never-blocked': { poison: true, events: 40 },
   'uncounted-claims': { poison: true, events: 40, resolveAll: false },
+  'no-ledger-sweep': { lostMessages: 0.1, events: 40 },
+  'no-walk': { lostMessages: 0.1, events: 40 },
+  'watermark-first': { lostMessages: 0.1, events: 40 },
   'dropped-failures': { poison: true, events: 40 },
 };
 

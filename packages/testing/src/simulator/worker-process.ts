@@ -1,4 +1,10 @@
-import { memoryEmitter, memoryGroupStores, memorySubscriber, type MemorySession } from '../memory/index.js';
+import {
+  memoryEmitter,
+  memoryGroupStores,
+  memoryProducer,
+  memorySubscriber,
+  type MemorySession,
+} from '../memory/index.js';
 import {
   createConsumer,
   type ConsumerEvent,
@@ -37,6 +43,16 @@ function drawConsumerOptions({ random }: Cluster): Omit<Parameters<typeof create
     hardshipsMax: random.pick([2, 10]),
     deliveriesTrusted: random.pick([1, 2]),
     drainMs: 3_000,
+    ledgerEveryMs: random.pick([500, 2_500]),
+    ledgerLagMs: random.pick([1, 500]),
+    ledgerBacklogLagMs: random.pick([1, 3_000]),
+    ledgerOverlapMs: random.pick([1, 2_000]),
+    ledgerPageMax: random.pick([1, 4, 100]),
+    ledgerBatchMax: random.pick([1, 3, 20]),
+    ledgerClaimMs: 2_000,
+    gapWaitMs: random.pick([1, 1_000]),
+    gapEveryMs: 800,
+    gapMax: random.pick([1, 100]),
   };
 }
 
@@ -69,9 +85,10 @@ export function createWorkerProcesses(cluster: Cluster, sabotage: Sabotage | nul
 
 function portsOf(cluster: Cluster, group: SimulatedGroup, life: Life): ConsumerPorts<MemorySession> {
   const { owner, clock, random, network } = life;
-  const { started, ...stores } = memoryGroupStores(group.memory, network);
+  const { gaps, started, ...stores } = memoryGroupStores(group.memory, network);
   return {
     ...stores,
+    ledgerSweep: { gaps, producers: [memoryProducer(cluster.database, group.name, network)] },
     ...(cluster.knobs.startedRecords ? { started } : {}),
     subscribers: group.topics.map((topic) => memorySubscriber(cluster.broker, network, { group: group.name, topic })),
     emitter: memoryEmitter(EMITTED),

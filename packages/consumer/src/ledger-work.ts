@@ -1,0 +1,77 @@
+import { byLedger } from './decision.js';
+import type { Engine } from './engine.js';
+import { classify } from './failure.js';
+import { workOfLedger, type EventWork } from './incoming.js';
+import type { AggregatePlace, GroupProducer, LedgerAnswer } from './ledger-ports.js';
+import { settle } from './settle.js';
+
+/** A place, and what the ledger has there. */
+export interface Answered {
+  readonly place: AggregatePlace;
+  readonly answer: LedgerAnswer;
+}
+
+/** What came of a step: `brought` once everything that could be had is settled or parked. */
+export interface Brought {
+  readonly kind: 'brought' | 'not-brought';
+  /** What could not be had. */
+  readonly unavailable: readonly Answered[];
+}
+
+/** Asks the producers one after another; an aggregate belongs to one of them, and to the others it is not committed. */
+export async function askLedgers(
+  producers: readonly GroupProducer[],
+  places: readonly AggregatePlace[],
+): Promise<readonly Answered[]> {
+  let answered = places.map((place): Answered => ({ place, answer: { kind: 'not-committed' } }));
+  for (const { ledger } of producers) {
+    const open = answered.filter(({ answer }) => answer.kind === 'not-committed');
+    if (open.length === 0) break;
+    const answers = await ledger.readVersions(open.map(({ place }) => place));
+    const found = new Map(open.map(({ place }, index) => [place, answers[index]]));
+    answered = answered.map(({ place, answer }) => ({ place, answer: found.get(place) ?? answer }));
+  }
+  return answered;
+}
+
+/** Parks what the producers have at these places, a few at a time, each in the transaction that decides it. Runs nothing. */
+export async function bring<Session>(
+  engine: Engine<Session>,
+  producers: readonly GroupProducer[],
+  places: readonly AggregatePlace[],
+): Promise<Brought> {
+  const { ledgerBatchMax } = engine.options;
+  const unavailable: Answered[] = [];
+  for (let start = 0; start < places.length; start += ledgerBatchMax) {
+    if (engine.stopping.rungForGood) return { kind: 'not-brought', unavailable };
+    const works: EventWork[] = [];
+    for (const answered of await askLedgers(producers, places.slice(start, start + ledgerBatchMax))) {
+      if (answered.answer.kind === 'published') {
+        works.push(workOfLedger(answered.answer.event, { handlers: engine.handlers, read: engine.options.read }));
+      } else unavailable.push(answered);
+    }
+    if (!(await parkAll(engine, works))) return { kind: 'not-brought', unavailable };
+  }
+  return { kind: 'brought', unavailable };
+}
+
+/** In one transaction, or, where that conflicts too often, one by one. False when something is not durable. */
+async function parkAll<Session>(engine: Engine<Session>, works: readonly EventWork[]): Promise<boolean> {
+  const { hardshipsMax } = engine.options;
+  for (let rest = works; rest.length > 0;) {
+    const result = await settle(engine, rest, { decide: byLedger, hardshipsMax });
+    if (result.kind === 'committed') rest = rest.slice(result.count);
+    else if (result.kind === 'abandoned' || rest.length === 1) return false;
+    else {
+      for (const work of rest) if (!(await parkAll(engine, [work]))) return false;
+      return true;
+    }
+  }
+  return true;
+}
+
+/** A round could not be carried out: told, and left to the next one. Consuming goes on. */
+export function ledgerFailed<Session>(engine: Engine<Session>, operation: string, error: unknown): void {
+  if (classify(error) === 'broken') throw error;
+  engine.tell({ kind: 'ledger-unavailable', operation, error });
+}

@@ -1,0 +1,58 @@
+import type { GroupRegistry, SweepClaim } from '@nightporter/consumer';
+import type { Collection, MongoClient } from 'mongodb';
+import { OUTBOX_COLLECTIONS } from './collections.js';
+import { durableDatabase } from './database.js';
+import type { GroupDocument } from './documents.js';
+import { guarded } from './driver-errors.js';
+
+/** Both sides as numbers: SecantusDB compares a stored date with `$$NOW` wrongly. */
+const CLAIM_IS_OVER = { $lte: [{ $toLong: '$sweeper.until' }, { $toLong: '$$NOW' }] };
+
+/** A group's entry in the `groups` of one producer. */
+export function createGroupRegistry(options: {
+  client: MongoClient;
+  /** The producer's. */
+  database: string;
+  group: string;
+}): GroupRegistry {
+  const { client, database, group } = options;
+  const groups = durableDatabase(client, database).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
+  const place = `group ${group} in ${groups.namespace}`;
+  return {
+    claim: (request) => guarded(`claiming the sweep of ${place}`, () => claim(groups, group, request)),
+    advance: (toMs) =>
+      guarded(`moving the watermark of ${place}`, async () => {
+        await groups.updateOne({ _id: group, watermark: { $lt: new Date(toMs) } }, [
+          { $set: { watermark: new Date(toMs) } },
+          { $set: { state: { $cond: [isPast(toMs), 'live', '$state'] } } },
+        ]);
+      }),
+    release: (owner) =>
+      guarded(`releasing the sweep of ${place}`, async () => {
+        await groups.updateOne({ _id: group, 'sweeper.owner': owner }, { $set: { sweeper: null } });
+      }),
+  };
+}
+
+function isPast(toMs: number): object {
+  return { $lt: [{ $toLong: '$floor' }, toMs] };
+}
+
+async function claim(
+  groups: Collection<GroupDocument>,
+  group: string,
+  { durationMs, owner }: Parameters<GroupRegistry['claim']>[0],
+): Promise<SweepClaim> {
+  const free = [{ sweeper: null }, { 'sweeper.owner': owner }, { $expr: CLAIM_IS_OVER }];
+  const claimed = await groups.findOneAndUpdate(
+    { _id: group, $or: free },
+    [{ $set: { sweeper: { owner: { $literal: owner }, until: { $add: ['$$NOW', durationMs] } } } }],
+    { returnDocument: 'after' },
+  );
+  if (claimed !== null) {
+    const { state, topics, watermark } = claimed;
+    return { kind: 'claimed', topics, watermarkMs: watermark.getTime(), state };
+  }
+  const isRegistered = (await groups.findOne({ _id: group }, { projection: { _id: 1 } })) !== null;
+  return { kind: isRegistered ? 'held' : 'unregistered' };
+}

@@ -1,0 +1,166 @@
+import type { AggregatePlace, LedgerAnswer, ProducerLedger, PublishedPage } from '@nightporter/consumer';
+import {
+  digestOf,
+  envelopeOf,
+  type OutboxDocument,
+  type OutboxHeadDocument,
+  type PublicationForm,
+} from '@nightporter/contracts';
+import { aggregateIdentity, aggregateKey, namespace, type AggregateKey } from '@nightporter/protocol';
+import type { Collection, Condition, Db, Filter, MongoClient } from 'mongodb';
+import { OUTBOX_COLLECTIONS } from './collections.js';
+import { durableDatabase } from './database.js';
+import { createDatabaseClock, type DatabaseClock } from './database-clock.js';
+import { guarded } from './driver-errors.js';
+import { outboxRow } from './outbox-rows.js';
+
+/** Outbox, or an archive: published rows moved out of it. */
+type Documents = Collection<OutboxDocument>;
+
+interface Reading {
+  readonly database: Db;
+  readonly clock: DatabaseClock;
+}
+
+/** Reads one producer's outbox and archive on their indexes; the archive is one collection, or one per time bucket with a suffix. */
+export function createProducerLedger({ client, database }: { client: MongoClient; database: string }): ProducerLedger {
+  const reading: Reading = { database: durableDatabase(client, database), clock: createDatabaseClock(client) };
+  const place = `the ledger of ${database}`;
+  return {
+    readPublished: (request) => guarded(`reading published rows of ${place}`, () => readPublished(reading, request)),
+    readVersions: (places) =>
+      guarded(`reading ${places.length} versions in ${place}`, () => readVersions(reading, places)),
+  };
+}
+
+type ReadPublished = Parameters<ProducerLedger['readPublished']>[0];
+type Reference = Pick<
+  OutboxDocument,
+  '_id' | 'source' | 'aggregateType' | 'aggregateId' | 'aggregateVersion' | 'topic'
+> & { readonly publishedAt: Date };
+
+async function readPublished({ clock, database }: Reading, request: ReadPublished): Promise<PublishedPage> {
+  // The time first: what is marked later than this question may be missing in the answers.
+  const untilMs = (await clock.read()).getTime() - request.lagMs;
+  const range = { afterMs: request.afterMs, untilMs, limit: request.limit };
+  const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
+  const pages = [await readRange(outbox, { ...range, isArchive: false })];
+  if (request.withArchive) {
+    for (const archive of await archivesOf(database))
+      pages.push(await readRange(archive, { ...range, isArchive: true }));
+  }
+  const toMs = Math.max(request.afterMs, Math.min(untilMs, ...pages.map((page) => page.toMs)));
+  const rows = new Map(pages.flatMap((page) => page.rows.map((row) => [row._id, row])));
+  const wanted = [...rows.values()].filter(
+    ({ publishedAt, topic }) => publishedAt.getTime() <= toMs && request.topics.includes(topic),
+  );
+  return {
+    rows: wanted
+      .sort((left, right) => left.publishedAt.getTime() - right.publishedAt.getTime())
+      .map((row) => ({ eventId: row._id, aggregate: aggregateKey(row), version: row.aggregateVersion })),
+    toMs,
+    isEnd: toMs >= untilMs,
+  };
+}
+
+interface Range {
+  readonly afterMs: number;
+  readonly untilMs: number;
+  readonly limit: number;
+  readonly isArchive: boolean;
+}
+
+const PROJECTION = {
+  source: 1,
+  aggregateType: 1,
+  aggregateId: 1,
+  aggregateVersion: 1,
+  topic: 1,
+  publishedAt: 1,
+} as const;
+
+/**
+ * A range of the index (status, publishedAt), or (publishedAt) of an archive, without the payloads. Topics are sorted out afterwards, so that a
+ * page costs what its limit says. The rows of a page's last moment are read once more and all of them: a mark gives many rows one moment.
+ */
+async function readRange(
+  documents: Documents,
+  { afterMs, isArchive, limit, untilMs }: Range,
+): Promise<{ rows: readonly Reference[]; toMs: number }> {
+  if (untilMs <= afterMs) return { rows: [], toMs: untilMs };
+  const find = (publishedAt: Condition<Date | null>) => {
+    const filter: Filter<OutboxDocument> = isArchive ? { publishedAt } : { status: 'PUBLISHED', publishedAt };
+    return documents.find(filter).project<Reference>(PROJECTION);
+  };
+  const page = await find({ $gt: new Date(afterMs), $lte: new Date(untilMs) })
+    .sort({ publishedAt: 1 })
+    .limit(limit)
+    .toArray();
+  const last = page.at(-1);
+  if (last === undefined || page.length < limit) return { rows: page, toMs: untilMs };
+  const toMs = last.publishedAt.getTime();
+  const before = page.filter(({ publishedAt }) => publishedAt.getTime() < toMs);
+  return { rows: [...before, ...(await find(last.publishedAt).toArray())], toMs };
+}
+
+async function archivesOf(database: Db): Promise<readonly Documents[]> {
+  const name = new RegExp(`^${OUTBOX_COLLECTIONS.archive}(_|$)`);
+  const archives = await database.listCollections({ name }, { nameOnly: true }).toArray();
+  return archives.map((archive) => database.collection<OutboxDocument>(archive.name));
+}
+
+async function readVersions(reading: Reading, places: readonly AggregatePlace[]): Promise<LedgerAnswer[]> {
+  // Heads first: what they count was committed, so a row that is found nowhere afterwards is gone.
+  const heads = await headsOf(reading, places);
+  const answers: LedgerAnswer[] = [];
+  for (const place of places) {
+    const isCommitted = (heads.get(place.aggregate) ?? 0) >= place.version;
+    const document = isCommitted ? await findVersion(reading, place) : null;
+    if (document !== null) answers.push(answerOf(reading, document));
+    else answers.push({ kind: isCommitted ? 'deleted' : 'not-committed' });
+  }
+  return answers;
+}
+
+async function headsOf({ database }: Reading, places: readonly AggregatePlace[]): Promise<ReadonlyMap<string, number>> {
+  const ids: string[] = [...new Set(places.map(({ aggregate }): AggregateKey => aggregate))];
+  const heads = database.collection<OutboxHeadDocument>(OUTBOX_COLLECTIONS.heads);
+  const found = await heads.find({ _id: { $in: ids } }, { projection: { version: 1 } }).toArray();
+  return new Map(found.map((head) => [head._id, head.version]));
+}
+
+/** Outbox, archive, outbox: a row that moves into the archive in between is seen in one of them. */
+async function findVersion(
+  { database }: Reading,
+  { aggregate, version }: AggregatePlace,
+): Promise<OutboxDocument | null> {
+  const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
+  const filter = { ...aggregateIdentity(aggregate), aggregateVersion: version };
+  const found = await outbox.findOne(filter);
+  if (found !== null) return found;
+  for (const archive of await archivesOf(database)) {
+    const archived = await archive.findOne(filter);
+    if (archived !== null) return archived;
+  }
+  return outbox.findOne(filter);
+}
+
+function answerOf({ database }: Reading, document: OutboxDocument): LedgerAnswer {
+  if (document.status === 'DEAD') return { kind: 'dead' };
+  if (document.status !== 'PUBLISHED') return { kind: 'unpublished' };
+  const row = outboxRow(namespace(`${database.databaseName}.${OUTBOX_COLLECTIONS.outbox}`), document, null);
+  const form: PublicationForm = document.publication?.form ?? row.form;
+  const envelope = envelopeOf(row, form);
+  return {
+    kind: 'published',
+    event: {
+      envelope,
+      aggregate: aggregateKey(row),
+      topic: row.topic,
+      form,
+      // As the relay sends it: the digest of an original was made when it was written.
+      digest: form === 'original' ? row.digest : digestOf(envelope),
+      messageId: document.publication?.messageId ?? `ledger:${row.eventId}`,
+    },
+  };
+}
