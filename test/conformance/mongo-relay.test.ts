@@ -16,10 +16,12 @@ import {
   outboxActionsConformance,
   outboxMarkerConformance,
   outboxReaderConformance,
+  pollingConformance,
   relayControlsConformance,
   repairLogConformance,
   type MarkerFixture,
   type OutboxFixture,
+  type PollingFixture,
 } from '@nightporter/testing/conformance';
 import type { OutboxRow } from '@nightporter/contracts';
 import type { RepairRecord } from '@nightporter/relay';
@@ -31,6 +33,9 @@ const database = sharedDatabase();
 const passTime = async (byMs: number): Promise<void> => {
   await sleep(byMs);
 };
+
+/** Longer than the slowest test needs between a claim and reading it. */
+const CLAIM_MS = 4_000;
 
 interface Outboxes extends OutboxFixture {
   readonly stores: RelayStores;
@@ -78,6 +83,7 @@ captureConformance('MongoDB', async () => {
 outboxReaderConformance('MongoDB', outboxFixture);
 outboxActionsConformance('MongoDB', outboxFixture);
 outboxMarkerConformance('MongoDB', outboxFixture);
+pollingConformance('MongoDB', outboxFixture);
 
 async function relayStores(name = database.database('relay')): Promise<RelayStores> {
   await ensureRelayCollections(database.client(), name);
@@ -91,7 +97,13 @@ async function outboxes(): Promise<Outboxes> {
   );
   const namespaces = [first!, second!];
   for (const outbox of namespaces) await ensureOutboxCollections(client, databaseOf(outbox));
-  const stores = createRelayStores({ client, database: database.database('relay'), namespaces });
+  const stores = createRelayStores({
+    client,
+    database: database.database('relay'),
+    namespaces,
+    owner: 'relay 1',
+    claimMs: CLAIM_MS,
+  });
   const namespaceOf = async (eventId: EventId): Promise<Namespace> =>
     (await outboxOf(client, first!).countDocuments({ _id: eventId })) === 1 ? first! : second!;
   return {
@@ -111,7 +123,7 @@ async function outboxes(): Promise<Outboxes> {
   };
 }
 
-async function outboxFixture(): Promise<MarkerFixture> {
+async function outboxFixture(): Promise<MarkerFixture & PollingFixture> {
   const client = database.client();
   const { stores, commit, namespaceOf } = await outboxes();
   const documents = async (eventId: EventId) => outboxOf(client, await namespaceOf(eventId));
@@ -119,6 +131,9 @@ async function outboxFixture(): Promise<MarkerFixture> {
     commit,
     reader: stores.reader,
     marker: stores.marker,
+    polling: stores.polling,
+    claimMs: CLAIM_MS,
+    passTime,
     async archive(eventId) {
       const outbox = await documents(eventId);
       const row = await outbox.findOneAndDelete({ _id: eventId });

@@ -22,7 +22,7 @@ describe('the plans of what runs all the time', () => {
   beforeAll(() => {
     client = new MongoClient(sharedStack().mongodbUri, { monitorCommands: true });
     client.on('commandStarted', ({ commandName, command, databaseName }) => {
-      if (['find', 'update'].includes(commandName)) commands.push({ database: databaseName, command });
+      if (['find', 'update', 'distinct'].includes(commandName)) commands.push({ database: databaseName, command });
     });
   });
   afterAll(() => client.close());
@@ -30,7 +30,7 @@ describe('the plans of what runs all the time', () => {
   it('of the relay: sweeps, lanes, look-ups and marks', async () => {
     const outbox = await prepareOutbox();
     const rows = await commitSamples(shared.client(), samples(outbox, 40));
-    const { reader, marker } = createRelayStores({ client, database: 'unused', namespaces: [outbox] });
+    const { reader, marker, polling } = createRelayStores({ client, database: 'unused', namespaces: [outbox] });
     const aggregate = { source: databaseOf(outbox), aggregateType: 'sample', aggregateId: 'a0' };
     const slot = slotOf(aggregateKey(aggregate));
     commands = [];
@@ -38,12 +38,14 @@ describe('the plans of what runs all the time', () => {
     await reader.readUnsettled({ slot, after: page.at(-1)!, limit: 3 });
     await reader.readLanes([{ namespace: outbox, aggregate: aggregateKey(aggregate) }], 10);
     await reader.lookUp(page);
+    expect(await polling.busySlots([slot])).toEqual([slot]);
+    await polling.takeBack({ slots: [slot], relay: 'relay' });
     const target = { namespace: outbox, eventId: rows[0]!, relay: 'relay', epoch: epoch(1) };
     await marker.mark([
       { ...target, kind: 'published', messageId: 'm', topic: 't', form: 'original', sinceCaptureMs: 1 },
       { ...target, kind: 'unanswered', revision: 1 },
     ]);
-    await expectNoScan(8);
+    await expectNoScan(10);
   });
 
   it('of a group: what a batch loads, what is due, and what counts a duplicate', async () => {
@@ -108,6 +110,8 @@ function queriesOf(command: Document): Document[] {
     const { find, filter, sort } = command as { find: string; filter: Document; sort?: Document };
     return [{ find, filter, ...(sort === undefined ? {} : { sort }) }];
   }
+  if (typeof command['distinct'] === 'string')
+    return [{ find: command['distinct'], filter: command['query'] as Document }];
   const updates = command['updates'] as { q: Document }[];
   return updates.map((update) => ({ find: command['update'] as string, filter: update.q }));
 }

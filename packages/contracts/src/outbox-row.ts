@@ -51,6 +51,8 @@ export interface OutboxDocument {
   readonly updatedAt: Date;
   /** Raised by every change. */
   readonly revision: number;
+  /** The polling relay that claimed the row last; means something only while it is PROCESSING. */
+  readonly claim?: { readonly relay: string; readonly epoch: Epoch };
   readonly publication: PublicationRecord | null;
   readonly skip: SkipRequest | null;
   /** True once a send of the original ended without an answer: the broker may have it. */

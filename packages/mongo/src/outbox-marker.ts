@@ -91,12 +91,16 @@ async function markIfUnchanged(
 function conditionalUpdate(mark: Conditional): Document[] {
   const changed = { updatedAt: '$$NOW', revision: { $add: ['$revision', 1] } };
   if (mark.kind === 'unanswered') return [{ $set: { ...changed, unanswered: true } }];
+  if (mark.kind === 'claimed') {
+    const { relay, epoch } = mark;
+    return [{ $set: { ...changed, status: 'PROCESSING', nextRetryAt: null, claim: { $literal: { relay, epoch } } } }];
+  }
   const { status, retryCount, retryInMs, error } = mark;
   const nextRetryAt = status === 'DEAD' ? null : { $add: ['$$NOW', retryInMs] };
   return [{ $set: { ...changed, status, retryCount, nextRetryAt, lastError: { $literal: error } } }];
 }
 
-type Standing = Pick<OutboxDocument, '_id' | 'status' | 'revision' | 'retryCount' | 'unanswered'>;
+type Standing = Pick<OutboxDocument, '_id' | 'status' | 'revision' | 'retryCount' | 'unanswered' | 'claim'>;
 
 /** A statement tells how many rows it found, not which: this tells. */
 async function readOutcomes(
@@ -106,7 +110,7 @@ async function readOutcomes(
   outcomes: Map<Mark, MarkOutcome>,
 ): Promise<void> {
   const ids = marks.map((mark) => mark.eventId);
-  const projection = { status: 1, revision: 1, retryCount: 1, unanswered: 1 };
+  const projection = { status: 1, revision: 1, retryCount: 1, unanswered: 1, claim: 1 };
   const found = await outboxCollection(client, namespace)
     .find<Standing>({ _id: { $in: ids } }, { projection })
     .toArray();
@@ -128,5 +132,7 @@ function standsAsMarked(mark: Mark, row: Standing): boolean {
       return row.revision === mark.revision + 1 && row.status === mark.status && row.retryCount === mark.retryCount;
     case 'unanswered':
       return row.revision === mark.revision + 1 && row.unanswered && row.status !== 'PUBLISHED';
+    case 'claimed':
+      return row.revision === mark.revision + 1 && row.status === 'PROCESSING' && row.claim?.relay === mark.relay;
   }
 }

@@ -22,6 +22,7 @@ interface Reading {
   readonly client: MongoClient;
   readonly clock: DatabaseClock;
   readonly claimMs: number;
+  readonly owner: string;
 }
 
 const IN_ORDER: Sort = { source: 1, aggregateType: 1, aggregateId: 1, aggregateVersion: 1 };
@@ -32,11 +33,13 @@ export interface OutboxReaderOptions {
   readonly namespaces: readonly Namespace[];
   /** How long a claim (PROCESSING) stands. */
   readonly claimMs: number;
+  /** The relay that reads: its own claims are shown as PENDING. */
+  readonly owner: string;
 }
 
 /** Reads outboxes on the index of what is unsettled, and by id. */
-export function createOutboxReader({ client, namespaces, claimMs }: OutboxReaderOptions): OutboxReader {
-  const reading: Reading = { client, clock: createDatabaseClock(client), claimMs };
+export function createOutboxReader({ client, namespaces, claimMs, owner }: OutboxReaderOptions): OutboxReader {
+  const reading: Reading = { client, clock: createDatabaseClock(client), claimMs, owner };
   const swept = [...namespaces].sort();
   return {
     readUnsettled: (request) =>
@@ -188,11 +191,11 @@ async function archivedAmong(client: MongoClient, namespace: Namespace, ids: rea
 }
 
 async function rowsOf(
-  { clock, claimMs }: Reading,
+  { clock, claimMs, owner }: Reading,
   namespace: Namespace,
   documents: readonly OutboxDocument[],
 ): Promise<OutboxRow[]> {
-  const moment = documents.some(needsMoment) ? { now: await clock.read(), claimMs } : null;
+  const moment = documents.some(needsMoment) ? { now: await clock.read(), claimMs, owner } : null;
   return documents.map((document) => outboxRow(namespace, document, moment));
 }
 

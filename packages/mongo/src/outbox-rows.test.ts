@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { needsMoment, outboxRow } from './outbox-rows.js';
 
 const now = new Date('2026-03-01T12:00:00.000Z');
-const moment = { now, claimMs: 60_000 };
+const moment = { now, claimMs: 60_000, owner: 'me' };
 const document: OutboxDocument = {
   _id: eventId('event 1'),
   source: 'orders',

@@ -7,6 +7,8 @@ export interface Moment {
   readonly now: Date;
   /** How long a claim (PROCESSING) stands before the row counts as PENDING again. */
   readonly claimMs: number;
+  /** Whose own claims count as PENDING. */
+  readonly owner: string;
 }
 
 /**
@@ -44,12 +46,13 @@ export function needsMoment({ status, nextRetryAt }: OutboxDocument): boolean {
 }
 
 function standingOf(
-  { status, nextRetryAt, updatedAt }: OutboxDocument,
+  { status, nextRetryAt, updatedAt, claim }: OutboxDocument,
   moment: Moment | null,
 ): { readonly status: OutboxStatus; readonly dueInMs: number } {
   if (moment === null) return { status, dueInMs: 0 };
-  const { now, claimMs } = moment;
+  const { now, claimMs, owner } = moment;
   if (status === 'PROCESSING') {
+    if (claim?.relay === owner) return { status: 'PENDING', dueInMs: 0 };
     const sinceMs = updatedAt instanceof Date ? updatedAt.getTime() : 0;
     const leftMs = sinceMs + claimMs - now.getTime();
     return leftMs > 0 ? { status, dueInMs: leftMs } : { status: 'PENDING', dueInMs: 0 };

@@ -5,6 +5,7 @@ import type {
   LeaseStore,
   OutboxMarker,
   OutboxReader,
+  Polling,
   RelayControls,
   RepairLog,
 } from '@nightporter/relay';
@@ -16,6 +17,7 @@ import { durableDatabase } from './database.js';
 import { createLeaseStore } from './leases.js';
 import { createOutboxMarker } from './outbox-marker.js';
 import { createOutboxReader } from './outbox-reader.js';
+import { createPolling } from './polling.js';
 import { createRelayControls } from './relay-controls.js';
 import { createRepairLog } from './repairs.js';
 
@@ -25,7 +27,9 @@ export interface RelayStoresOptions {
   readonly database: string;
   /** The outboxes that it serves, `database.collection` each. */
   readonly namespaces: readonly Namespace[];
-  /** How long another relay's claim of a row (PROCESSING) stands before the row counts as PENDING again. Default 60,000 ms. */
+  /** The `owner` of the relay: its own claims of rows (PROCESSING) are shown to it as PENDING. Default: nobody. */
+  readonly owner?: string;
+  /** How long another relay's claim of a row stands before the row counts as PENDING again. Default 300,000 ms. */
   readonly claimMs?: number;
   /** Told of what went wrong beside the ports' calls, such as indexes that cannot be created again. Default: ignored. */
   readonly onWarning?: (warning: NightporterError) => void;
@@ -39,20 +43,22 @@ export interface RelayStores {
   readonly marker: OutboxMarker;
   readonly repairs: RepairLog;
   readonly controls: RelayControls;
+  readonly polling: Polling;
 }
 
 /** Every database port of the relay, on MongoDB. Throws NP_CONFIG_INVALID for a namespace that is none. */
 export function createRelayStores(options: RelayStoresOptions): RelayStores {
-  const { client, namespaces, claimMs = 60_000, onWarning = () => undefined } = options;
+  const { client, namespaces, owner = '', claimMs = 300_000, onWarning = () => undefined } = options;
   namespaces.forEach(namespaceParts);
   const database = durableDatabase(client, options.database);
   return {
     leases: createLeaseStore(database),
     checkpoints: createCheckpointStore(database),
     capture: createCapture({ client, namespaces, onWarning }),
-    reader: createOutboxReader({ client, namespaces, claimMs }),
+    reader: createOutboxReader({ client, namespaces, claimMs, owner }),
     marker: createOutboxMarker(client),
     repairs: createRepairLog(database),
     controls: createRelayControls(database),
+    polling: createPolling(client, namespaces),
   };
 }

@@ -2,6 +2,7 @@ import { DueQueue } from './due-queue.js';
 import { Fifo } from './fifo.js';
 import {
   createLane,
+  isClaimed,
   isSendable,
   laneKeyOf,
   mayBeDeferred,
@@ -34,6 +35,8 @@ export class LaneBook<Row extends LaneRow> {
   readonly gates = new TopicGates<Lane<Row>>();
   /** Lanes whose first row may be sent. */
   readonly ready = new Fifo<Lane<Row>>();
+  /** Lanes whose first row may be sent once it is claimed. */
+  readonly toClaim = new Fifo<Lane<Row>>();
   /** Lanes whose reading makes room: those that hold rows, and those that probe a topic. */
   readonly urgentReads = new Fifo<Lane<Row>>();
   /** Lanes that hold nothing, and are read when there is room. */
@@ -126,11 +129,12 @@ export class LaneBook<Row extends LaneRow> {
     }
   }
 
-  /** The first row of a ready lane, or null when its topic has closed or another row has come before it since. */
-  stillReady(lane: Lane<Row>, nowMs: number): LaneItem<Row> | null {
-    if (lane.step !== 'ready') return null;
+  /** The first row of a lane in line, or null when its topic has closed or another row has come before it since. */
+  stillFirst(lane: Lane<Row>, step: 'ready' | 'awaits-claim', nowMs: number): LaneItem<Row> | null {
+    if (lane.step !== step) return null;
     const first = lane.queue[0];
-    if (first !== undefined && isSendable(first) && this.#whyHeld(first, nowMs) === null) return first;
+    const isNext = first !== undefined && isSendable(first) && this.#needsClaim(first) === (step === 'awaits-claim');
+    if (isNext && this.#whyHeld(first, nowMs) === null) return first;
     lane.step = 'free';
     this.advance(lane, nowMs);
     return null;
@@ -209,11 +213,15 @@ export class LaneBook<Row extends LaneRow> {
       this.hold(lane, { kind, eventId, version, revision }, dueAtMs);
       this.advance(lane, nowMs);
     } else if (mayBeSent(first)) {
-      lane.step = 'ready';
-      this.ready.push(lane);
+      lane.step = this.#needsClaim(first) ? 'awaits-claim' : 'ready';
+      (lane.step === 'ready' ? this.ready : this.toClaim).push(lane);
     } else {
       this.wantRead(lane);
     }
+  }
+
+  #needsClaim(item: LaneItem<Row>): boolean {
+    return this.limits.claims && !isClaimed(item);
   }
 
   #whyHeld({ lane, row, dueAtMs }: LaneItem<Row>, nowMs: number): Hold['kind'] | null {

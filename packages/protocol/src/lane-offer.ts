@@ -1,6 +1,6 @@
 import type { Delivery } from './checkpoint-tracker.js';
 import type { LaneBook } from './lane-book.js';
-import type { Lane, LaneItem, LaneRow } from './lane.js';
+import type { Lane, LaneItem, LaneRow, LaneStep } from './lane.js';
 
 /** A row that stream or sweep brought. */
 export interface Sighting<Row extends LaneRow> {
@@ -49,7 +49,9 @@ function isDoubtful<Row extends LaneRow>(lane: Lane<Row>, row: Row): boolean {
   return lane.published !== null && row.aggregateVersion <= lane.published;
 }
 
-/** What is being sent or recorded stays as it was read: its mark must name the revision and the form that were sent. */
+const IN_USE: ReadonlySet<LaneStep> = new Set(['sending', 'recording', 'claiming']);
+
+/** What is being sent, recorded or claimed stays as it was read: its mark must name the revision and the form that were sent. */
 function update<Row extends LaneRow>(
   book: LaneBook<Row>,
   item: LaneItem<Row>,
@@ -59,7 +61,7 @@ function update<Row extends LaneRow>(
   const { lane } = item;
   // A deleted row never comes back, whatever an older reading says.
   if (!inOutbox) item.orphan = true;
-  const isInUse = lane.marking.has(row.eventId) || lane.step === 'sending' || lane.step === 'recording';
+  const isInUse = lane.marking.has(row.eventId) || IN_USE.has(lane.step);
   if (isInUse || !inOutbox || row.revision < item.row.revision) return;
   item.row = row;
   item.dueAtMs = nowMs + row.dueInMs;
@@ -82,6 +84,7 @@ function enqueue<Row extends LaneRow>(
     doubtful: isDoubtful(lane, row),
     orphan: !inOutbox,
     originalUnanswered: false,
+    claimedRevision: null,
   });
   book.hasten(lane);
   book.advance(lane, nowMs);

@@ -6,6 +6,8 @@ export interface LaneLimits {
   readonly windowMax: number;
   /** Rows in memory before reading should stop. */
   readonly bufferMax: number;
+  /** Whether a row is claimed before it is sent: what a polling relay does. */
+  readonly claims: boolean;
   readonly heldLanesMax: number;
   readonly rememberedLanesMax: number;
   /** Rows of one lane that one read brings. */

@@ -89,5 +89,6 @@ function readItem<Row extends LaneRow>(lane: Lane<Row>, row: Row, nowMs: number)
     doubtful: false,
     orphan: false,
     originalUnanswered: false,
+    claimedRevision: null,
   };
 }

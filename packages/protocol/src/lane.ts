@@ -34,16 +34,27 @@ export interface LaneItem<Row extends LaneRow> {
   orphan: boolean;
   /** A send of the original had no answer. */
   originalUnanswered: boolean;
+  /** The row is claimed by this relay while it has this revision. */
+  claimedRevision: number | null;
 }
 
 /**
  * What a lane is doing. `free`: nothing. `ready`: its first row may be sent as soon as the window has room. `sending`: one
- * send is in flight. `retrying`: its first row waits after a transient failure. `recording`: a mark says that a send had
+ * send is in flight. `awaits-claim`: its first row is to be claimed before it is sent; `claiming`: the claim is being written. `retrying`: its first row waits after a transient failure. `recording`: a mark says that a send had
  * no answer. `wants-read`: the outbox is to be read as soon as nothing of the lane waits for its mark, since what is read must
  * not be half ours. `awaits-read`: is in line for that. `reading`: is being read.
  */
 export type LaneStep =
-  'free' | 'ready' | 'sending' | 'retrying' | 'recording' | 'wants-read' | 'awaits-read' | 'reading';
+  | 'free'
+  | 'awaits-claim'
+  | 'claiming'
+  | 'ready'
+  | 'sending'
+  | 'retrying'
+  | 'recording'
+  | 'wants-read'
+  | 'awaits-read'
+  | 'reading';
 
 /**
  * Why nothing of a lane is sent: its row `version` is FAILED and not yet due, DEAD, claimed by a polling relay, of a closed
@@ -122,6 +133,11 @@ export function mustBeRecorded<Row extends LaneRow>(item: LaneItem<Row>): boolea
 /** Nothing has to be read or recorded before the row is sent. */
 export function isSendable<Row extends LaneRow>(item: LaneItem<Row>): boolean {
   return !item.doubtful && !mustBeRecorded(item) && mayBeSent(item);
+}
+
+/** Of what the outbox does not have, nothing can be claimed. */
+export function isClaimed<Row extends LaneRow>({ row, orphan, claimedRevision }: LaneItem<Row>): boolean {
+  return orphan || claimedRevision === row.revision;
 }
 
 /** Only what the outbox holds, and all that it should know, may be dropped from memory. */

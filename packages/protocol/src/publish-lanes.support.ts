@@ -8,6 +8,7 @@ import { PublishLanes } from './publish-lanes.js';
 export const TEST_POLICY: LanePolicy = {
   windowMax: 100,
   bufferMax: 1_000,
+  claims: false,
   heldLanesMax: 100,
   rememberedLanesMax: 100,
   laneRowsMax: 10,

@@ -28,6 +28,7 @@ export class PublishLanes<Row extends LaneRow> {
   readonly #policy: LanePolicy;
   readonly #random: Random;
   #sendsInFlight = 0;
+  #claimsInFlight = 0;
 
   constructor(policy: LanePolicy, random: Random) {
     this.#book = new LaneBook(policy);
@@ -80,13 +81,38 @@ export class PublishLanes<Row extends LaneRow> {
     while (this.#sendsInFlight < this.#policy.windowMax) {
       const lane = this.#book.ready.shift();
       if (lane === undefined) return null;
-      const first = this.#book.stillReady(lane, nowMs);
+      const first = this.#book.stillFirst(lane, 'ready', nowMs);
       if (first === null) continue;
       lane.step = 'sending';
       this.#sendsInFlight += 1;
       return first;
     }
     return null;
+  }
+
+  /** The next row to claim before it is sent, as long as the window has places for it. The caller owes the outcome. */
+  nextToClaim(nowMs: number): LaneItem<Row> | null {
+    while (this.#sendsInFlight + this.#book.ready.size + this.#claimsInFlight < this.#policy.windowMax) {
+      const lane = this.#book.toClaim.shift();
+      if (lane === undefined) return null;
+      const first = this.#book.stillFirst(lane, 'awaits-claim', nowMs);
+      if (first === null) continue;
+      lane.step = 'claiming';
+      this.#claimsInFlight += 1;
+      return first;
+    }
+    return null;
+  }
+
+  /** A claim of the row at `revision` was written, refused because the row had changed, or found no row. */
+  claimed(item: LaneItem<Row>, { result, revision }: { result: MarkResult; revision: number }, nowMs: number): void {
+    this.#claimsInFlight -= 1;
+    if (result === 'done') {
+      item.claimedRevision = revision + 1;
+      item.row = { ...item.row, revision: revision + 1 };
+    } else if (result === 'missing') item.orphan = true;
+    else item.doubtful = true;
+    this.#free(item.lane, nowMs);
   }
 
   /** The broker has the row. The caller owes a published mark. */

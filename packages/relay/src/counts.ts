@@ -6,6 +6,7 @@ export type Counts = { -readonly [Name in keyof RelayCounts]: RelayCounts[Name] 
 export class Progress {
   readonly counts: Counts = {
     captured: 0,
+    claimed: 0,
     published: 0,
     sendFailures: 0,
     markedPublished: 0,

@@ -15,6 +15,7 @@ export type PendingMark = { readonly item: LaneItem<OutboxRow>; readonly row: Ou
       readonly error: string;
     }
   | { readonly kind: 'unanswered' }
+  | { readonly kind: 'claimed' }
 );
 
 /**
@@ -105,7 +106,8 @@ export class MarkWriter {
         return { ...target, kind: 'failed', revision: row.revision, status, retryCount, retryInMs, error };
       }
       case 'unanswered':
-        return { ...target, kind: 'unanswered', revision: row.revision };
+      case 'claimed':
+        return { ...target, kind: mark.kind, revision: row.revision };
     }
   }
 
@@ -122,7 +124,7 @@ export class MarkWriter {
         );
       }
       if (outcome.kind !== 'done') written[outcome.kind] += 1;
-      else if (mark.kind !== 'unanswered') written[mark.kind] += 1;
+      else if (mark.kind === 'published' || mark.kind === 'failed') written[mark.kind] += 1;
       this.#applyOne(mark, outcome, nowMs);
     });
     progress.markedAtMs = nowMs;
@@ -149,6 +151,10 @@ export class MarkWriter {
         return;
       case 'unanswered':
         lanes.recorded(mark.item, result, nowMs);
+        return;
+      case 'claimed':
+        if (isDone) progress.counts.claimed += 1;
+        lanes.claimed(mark.item, { result, revision: mark.row.revision }, nowMs);
         return;
     }
   }

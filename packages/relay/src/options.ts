@@ -31,6 +31,13 @@ export interface RelayOptions {
   /** Aggregates whose last published version is remembered, per shard; what is forgotten is read from the outbox. */
   readonly rememberedLanesMax: number;
 
+  /** How new rows are captured: by change stream, or by polling for deployments that have none. */
+  readonly capture: 'stream' | 'polling';
+  /** How long a polling relay rests between two readings of the outbox. */
+  readonly pollEveryMs: number;
+  /** Rows that a polling relay reads at once. */
+  readonly pollBatchMax: number;
+
   /** How often the whole outbox is read for what the stream did not bring. */
   readonly sweepEveryMs: number;
   /** Rows in one page of a sweep. */
@@ -91,6 +98,9 @@ export const RELAY_DEFAULTS: Omit<RelayOptions, 'owner'> = {
   trackedMax: 10_000,
   heldLanesMax: 10_000,
   rememberedLanesMax: 100_000,
+  capture: 'stream',
+  pollEveryMs: 1_000,
+  pollBatchMax: 100,
   sweepEveryMs: 60_000,
   sweepPageMax: 500,
   streamGraceMs: 5_000,

@@ -136,7 +136,9 @@ export type Mark =
       readonly error: string;
     })
   /** Records that a send of the original had no answer. Only while the row has `revision`. */
-  | (MarkTarget & { readonly kind: 'unanswered'; readonly revision: number });
+  | (MarkTarget & { readonly kind: 'unanswered'; readonly revision: number })
+  /** Claims the row for `relay` (PROCESSING), dated by the database's clock. Only while the row has `revision`. */
+  | (MarkTarget & { readonly kind: 'claimed'; readonly revision: number });
 
 export type MarkOutcome =
   /** The row now is as the mark says (a repeated mark included). */
@@ -145,6 +147,17 @@ export type MarkOutcome =
   | { readonly kind: 'refused'; readonly status: OutboxStatus }
   /** The row was deleted under us. */
   | { readonly kind: 'missing' };
+
+/** What a relay needs of the outbox because some relays poll in place of following a stream. */
+export interface Polling {
+  /** Those of `slots` that have unsettled rows in any configured outbox, so that a poll reads no others. */
+  busySlots(slots: readonly Slot[]): Promise<readonly Slot[]>;
+  /**
+   * Gives back what other relays have claimed in these slots: PENDING, revision raised. For the owner of the slots' lease, right after
+   * it was taken over, when nobody else may act for them any more. Returns the number of rows.
+   */
+  takeBack(request: { slots: readonly Slot[]; relay: string }): Promise<number>;
+}
 
 /** Applies many marks in few requests. Outcomes stand in the order of the marks. */
 export interface OutboxMarker {
@@ -229,6 +242,7 @@ export type RelayEvent =
       readonly refused: number;
       readonly missing: number;
     }
+  | { readonly kind: 'claims-taken-back'; readonly shard: ShardId; readonly rows: number }
   | { readonly kind: 'pause-changed'; readonly shard: ShardId; readonly pause: Pause }
   | { readonly kind: 'dead'; readonly row: OutboxRow; readonly error: string }
   | { readonly kind: 'checkpoint-saved'; readonly shard: ShardId; readonly seq: number }

@@ -6,6 +6,7 @@ import type {
   LeaseStore,
   OutboxMarker,
   OutboxReader,
+  Polling,
   Publisher,
   RelayControls,
   RelayObserver,
@@ -24,6 +25,7 @@ export interface RelayPorts {
   readonly publisher: Publisher;
   readonly repairs: RepairLog;
   readonly controls: RelayControls;
+  readonly polling: Polling;
   readonly clock: Clock;
   readonly random: Random;
   readonly observe: RelayObserver;

@@ -2,13 +2,14 @@ import type { OutboxRow } from '@nightporter/contracts';
 import { PublishLanes, Wakeup, type Epoch, type LanePolicy, type TokenBucket } from '@nightporter/protocol';
 import { CheckpointSaver } from './checkpoint-saver.js';
 import type { Progress } from './counts.js';
-import { DatabaseCalls, OVER } from './database-calls.js';
+import { DatabaseCalls, OVER, type Over } from './database-calls.js';
 import { LaneReader } from './lane-reader.js';
 import { MarkWriter } from './mark-writer.js';
 import { MissedRows } from './missed-rows.js';
 import type { RelayOptions, Shard } from './options.js';
 import type { RelayPorts } from './relay.js';
 import { PauseWatch } from './pause-watch.js';
+import { Poller } from './poller.js';
 import { Repairs } from './repairs.js';
 import { Sender } from './sender.js';
 import type { SessionContext, SessionEnd } from './session-context.js';
@@ -45,6 +46,8 @@ export class Session {
   readonly #reader: LaneReader;
   readonly #sweeper: Sweeper;
   readonly #follower: StreamFollower;
+  /** Null when the stream is followed. */
+  readonly #poller: Poller | null;
   readonly #pauses: PauseWatch;
   #deadlineMs: number;
   #isDraining = false;
@@ -68,6 +71,7 @@ export class Session {
     const missed = new MissedRows(details.options.streamGraceMs);
     this.#sweeper = new Sweeper(this.#context, missed);
     const repairs = new Repairs(this.#context);
+    this.#poller = details.options.capture === 'polling' ? new Poller(this.#context, this.#sweeper) : null;
     this.#follower = new StreamFollower(this.#context, { saver: this.#saver, sweeper: this.#sweeper, repairs, missed });
   }
 
@@ -149,6 +153,7 @@ export class Session {
     if (this.#isDraining || this.over.rungForGood) return 'draining';
     if (nowMs >= this.#deadlineMs) return 'suspended';
     if (this.#isStarting) return 'starting';
+    if (this.#poller !== null) return this.#poller.isFollowing ? 'polling' : 'sweeping';
     return this.#follower.isFollowing ? 'following' : 'sweeping';
   }
 
@@ -164,8 +169,20 @@ export class Session {
     }
     if ((await this.#pauses.read()) === OVER) return;
     this.#spawn(this.#pauses.watch());
+    if ((await this.#takeClaimsBack()) === OVER) return;
     this.#isStarting = false;
-    await this.#follower.run(claim.token);
+    if (this.#poller !== null) await this.#poller.run();
+    else await this.#follower.run(claim.token);
+  }
+
+  /** Claims of earlier owners of the lease would hold up their aggregates until they are too old. */
+  async #takeClaimsBack(): Promise<Over | null> {
+    const { ports, shard, options } = this.#details;
+    const request = { slots: shard.slots, relay: options.owner };
+    const rows = await this.#context.calls.untilDone('polling.takeBack', () => ports.polling.takeBack(request));
+    if (rows === OVER) return OVER;
+    if (rows > 0) ports.observe({ kind: 'claims-taken-back', shard: shard.id, rows });
+    return null;
   }
 
   readonly #mayBegin = (): boolean =>
@@ -175,6 +192,7 @@ export class Session {
     if (this.over.rungForGood) return;
     const { lanes, room } = this.#context;
     this.#sender.begin(this.#mayBegin);
+    this.#beginClaims();
     this.#reader.wake();
     for (let item = lanes.nextToRecord(); item !== null; item = lanes.nextToRecord()) {
       this.#marks.push({ kind: 'unanswered', item, row: item.row });
@@ -183,6 +201,15 @@ export class Session {
     if (lanes.hasRoom) room.ring();
     this.#armTimer(lanes.nextDueAtMs);
   };
+
+  #beginClaims(): void {
+    const { lanes } = this.#context;
+    while (this.#mayBegin()) {
+      const item = lanes.nextToClaim(this.#details.ports.clock.now());
+      if (item === null) return;
+      this.#marks.push({ kind: 'claimed', item, row: item.row });
+    }
+  }
 
   #armTimer(atMs: number | null): void {
     if (atMs === (this.#timer?.atMs ?? null)) return;
@@ -245,6 +272,7 @@ export class Session {
 function lanePolicy(options: RelayOptions): LanePolicy {
   return {
     ...options,
+    claims: options.capture === 'polling',
     heldReadEveryMaxMs: options.sweepEveryMs,
     transientBackoff: { firstMs: options.transientDelayMs, maxMs: options.transientDelayMaxMs },
     topicBackoff: { firstMs: options.topicDelayMs, maxMs: options.topicDelayMaxMs },

@@ -4,14 +4,17 @@ import type { ShardId } from './ports.js';
 /**
  * `standby`: another owner has the lease, or it is being asked for. `starting`: claims the checkpoint and opens the stream.
  * `sweeping`: reads the outbox before the stream is followed and any token is saved. `following`: the normal state.
- * `suspended`: holds a lease that it could not renew in time, and sends nothing. `draining`: stops. `stopped`: has stopped.
+ * `polling`: the normal state of a relay that polls. `suspended`: holds a lease that it could not renew in time, and sends nothing. `draining`: stops. `stopped`: has stopped.
  */
-export type ShardState = 'standby' | 'starting' | 'sweeping' | 'following' | 'suspended' | 'draining' | 'stopped';
+export type ShardState =
+  'standby' | 'starting' | 'sweeping' | 'following' | 'polling' | 'suspended' | 'draining' | 'stopped';
 
 /** Counted since the process started, over all sessions of the shard. */
 export interface RelayCounts {
   /** Rows that the stream delivered. */
   readonly captured: number;
+  /** Rows that this relay claimed, when it polls. */
+  readonly claimed: number;
   /** Sends that the broker answered. */
   readonly published: number;
   /** Sends that failed, whatever the reason. */

@@ -32,10 +32,9 @@ export class Sweeper {
 
   /** Sweeps every `sweepEveryMs`, or earlier on request, until the session is over. */
   async sweepRegularly(): Promise<void> {
-    const { ports, options, over, isOver } = this.#context;
+    const { ports, options, isOver } = this.#context;
     while (!isOver()) {
-      if (!this.#isRequested) await sleep(ports.clock, options.sweepEveryMs, this.#requested, over);
-      this.#isRequested = false;
+      await this.rest(options.sweepEveryMs);
       await this.#sweep((row, lowest) => {
         const nowMs = ports.clock.now();
         const sighting = this.#offer(row, { lowest, delivery: null, inherited: false });
@@ -58,6 +57,23 @@ export class Sweeper {
     return isOver() ? OVER : rows;
   }
 
+  /** Waits so long, or until a sweep is requested or the session is over. */
+  async rest(forMs: number): Promise<void> {
+    const { ports, over } = this.#context;
+    if (!this.#isRequested) await sleep(ports.clock, forMs, this.#requested, over);
+    this.#isRequested = false;
+  }
+
+  /** Sweeps the slots that have something to read. `inherited`: see {@link sweepUntilSettled}. */
+  async sweepBusySlots({ inherited }: { inherited: boolean }): Promise<number | Over> {
+    const { calls, ports, shard } = this.#context;
+    const slots = await calls.untilDone('polling.busySlots', () => ports.polling.busySlots(shard.slots));
+    if (slots === OVER) return OVER;
+    return await this.#sweep((row, lowest) => {
+      this.#offer(row, { lowest, delivery: null, inherited });
+    }, slots);
+  }
+
   #offer(row: OutboxRow, how: { lowest: boolean; delivery: Delivery | null; inherited: boolean }): 'known' | 'new' {
     const { lanes, ports } = this.#context;
     const nowMs = ports.clock.now();
@@ -66,10 +82,13 @@ export class Sweeper {
     return lanes.offer({ ...how, row, inherited, sightedAtMs: nowMs, inOutbox: true }, nowMs);
   }
 
-  async #sweep(take: (row: OutboxRow, lowest: boolean) => void): Promise<number | Over> {
-    const { shard, progress } = this.#context;
+  async #sweep(
+    take: (row: OutboxRow, lowest: boolean) => void,
+    slots = this.#context.shard.slots,
+  ): Promise<number | Over> {
+    const { progress } = this.#context;
     let rows = 0;
-    for (const slot of shard.slots) {
+    for (const slot of slots) {
       const found = await this.#sweepSlot(slot, take);
       if (found === OVER) return OVER;
       rows += found;
@@ -80,7 +99,7 @@ export class Sweeper {
 
   async #sweepSlot(slot: Slot, take: (row: OutboxRow, lowest: boolean) => void): Promise<number | Over> {
     const { calls, ports, options, pump } = this.#context;
-    const limit = options.sweepPageMax;
+    const limit = options.capture === 'polling' ? options.pollBatchMax : options.sweepPageMax;
     let after: SweepCursor | null = null;
     let lane: string | null = null;
     let rows = 0;

@@ -33,15 +33,16 @@ export interface RelaySetup {
 export function startRelay(world: MemoryWorld, setup: RelaySetup = {}): RelayUnderTest {
   const events: RelayEvent[] = [];
   const calls: Record<string, number> = {};
+  const owner = setup.owner ?? 'relay-1';
   const plain: RelayPorts = {
-    ...world.relayStores(),
+    ...world.relayStores({ relay: owner, claimMs: 300_000 }),
     publisher: world.publisher(),
     clock: world.clock,
     random: () => 0.5,
     observe: (event) => events.push(event),
   };
   const faulty = { ...plain, ...setup.ports?.(plain) };
-  const relay = createRelay(counted(faulty, calls), { owner: setup.owner ?? 'relay-1', ...setup.options });
+  const relay = createRelay(counted(faulty, calls), { owner, ...setup.options });
   return {
     relay,
     events,

@@ -36,6 +36,11 @@ describe('the readiness of a relay', () => {
     ['cannot send to a topic', { topicsClosed: ['orders-events'] }, 'topic orders-events cannot be sent to'],
     ['reads nothing', { sinceReadMs: 31_000 }, 'shard all has read nothing from the change stream for 31 s'],
     [
+      'polls and reads nothing',
+      { state: 'polling', sinceReadMs: 31_000 },
+      'shard all has read nothing from the outbox for 31 s',
+    ],
+    [
       'marks nothing of what it holds',
       { sinceMarkMs: 45_000, rowsInMemory: 7 },
       'shard all holds 7 rows and has marked none for 45 s',

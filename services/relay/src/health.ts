@@ -32,6 +32,7 @@ function shardProblems(shard: ShardSnapshot): readonly string[] {
       return [`${name} is ${shard.state}`];
     case 'sweeping':
     case 'following':
+    case 'polling':
       return [...closed, ...stillness(shard).map((reason) => `${name} ${reason}`)];
   }
 }
@@ -40,8 +41,10 @@ function stillness(shard: ShardSnapshot): readonly string[] {
   const reasons: string[] = [];
   // With rows in hand that are being marked, reading waits for room: the broker is slow, or sends are limited.
   const isBusy = shard.rowsInMemory > 0 && shard.sinceMarkMs !== null && !longerThan(shard.sinceMarkMs);
-  if (shard.state === 'following' && !isBusy && longerThan(shard.sinceReadMs)) {
-    reasons.push(`has read nothing from the change stream for ${seconds(shard.sinceReadMs)}`);
+  const isReading = shard.state === 'following' || shard.state === 'polling';
+  if (isReading && !isBusy && longerThan(shard.sinceReadMs)) {
+    const source = shard.state === 'polling' ? 'the outbox' : 'the change stream';
+    reasons.push(`has read nothing from ${source} for ${seconds(shard.sinceReadMs)}`);
   }
   if (shard.rowsInMemory > 0 && longerThan(shard.sinceMarkMs)) {
     reasons.push(`holds ${shard.rowsInMemory} rows and has marked none for ${seconds(shard.sinceMarkMs)}`);

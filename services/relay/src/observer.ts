@@ -52,6 +52,9 @@ function write(logger: Logger, event: RelayEvent): void {
         'send failed',
       );
       return;
+    case 'claims-taken-back':
+      logger.info({ shard: event.shard, rows: event.rows }, 'took back what the relay before had claimed');
+      return;
     case 'pause-changed': {
       const { shard, pause } = event;
       const isPaused = pause.all || pause.topics.length > 0;

@@ -52,12 +52,16 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
     topics: config.topics,
     closeTimeoutMs: Math.max(100, Math.floor(config.shutdownMs * 0.3)),
   });
+  // Unique per process start: a lease of a process before this one is somebody else's.
+  const owner = `${hostname()}:${process.pid}:${randomUUID()}`;
   const engine = createRelay(
     {
       ...createRelayStores({
         client,
         database: config.mongodbDatabase,
         namespaces: config.namespaces.map(namespace),
+        owner,
+        claimMs: config.claimMs,
         onWarning: (error) => {
           logger.warn({ err: error }, 'the outbox needs attention');
         },
@@ -68,8 +72,9 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
       observe: observer.observe,
     },
     {
-      // Unique per process start: a lease of a process before this one is somebody else's.
-      owner: `${hostname()}:${process.pid}:${randomUUID()}`,
+      owner,
+      capture: config.capture,
+      pollEveryMs: config.pollEveryMs,
       leaseMs: config.leaseMs,
       sweepEveryMs: config.sweepEveryMs,
       windowMax: config.windowMax,

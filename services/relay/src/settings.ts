@@ -1,4 +1,13 @@
-import { commonSettings, integer, list, mongodbSettings, rocketmqSettings, setting, text } from '@nightporter/runtime';
+import {
+  choice,
+  commonSettings,
+  integer,
+  list,
+  mongodbSettings,
+  rocketmqSettings,
+  setting,
+  text,
+} from '@nightporter/runtime';
 
 const namespaceKind = text({
   charactersMax: 255,
@@ -35,6 +44,28 @@ export const relaySettings = {
     default: '15000',
     description:
       'How long the lease outlives a relay that was killed; a standby takes over then. SIGTERM hands over at once.',
+  }),
+  capture: setting({
+    name: 'CAPTURE',
+    kind: choice(['stream', 'polling']),
+    default: 'stream',
+    description:
+      'How new rows are captured: by change stream, or by polling where there is none. May differ between relays, and change at a restart.',
+  }),
+  pollEveryMs: setting({
+    name: 'POLL_EVERY_MS',
+    kind: integer({ min: 10, max: 600_000 }),
+    unit: 'ms',
+    default: '1000',
+    description: 'With CAPTURE=polling: how long it rests between two readings of the outbox.',
+  }),
+  claimMs: setting({
+    name: 'CLAIM_MS',
+    kind: integer({ min: 1_000, max: 86_400_000 }),
+    unit: 'ms',
+    default: '300000',
+    description:
+      'How long the claim of a polling relay stands, by the database’s clock, if no take-over of the lease takes it back before. The same for all relays.',
   }),
   sweepEveryMs: setting({
     name: 'SWEEP_EVERY_MS',

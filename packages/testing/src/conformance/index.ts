@@ -11,6 +11,7 @@ export { outboxMarkerConformance, type MarkerFixture, type PublicationRecorded }
 export { outboxReaderConformance, type ReaderFixture } from './outbox-reader.js';
 export { type OutboxFixture, type SampleEvent } from './outbox-fixture.js';
 export { parkedQueueConformance } from './parked-queue.js';
+export { pollingConformance, type PollingFixture } from './polling.js';
 export { relayControlsConformance, type ControlsFixture } from './relay-controls.js';
 export { producerLedgerConformance, type LedgerFixture } from './producer-ledger.js';
 export { repairLogConformance, type RepairFixture } from './repair-log.js';

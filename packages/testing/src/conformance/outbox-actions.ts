@@ -61,7 +61,7 @@ export function outboxActionsConformance(name: string, makeFixture: () => Promis
     it('lets one of many who decide at once have his way, whatever the others want', async () => {
       const { actions, row, read } = await oneDeadRow();
       const outcomes = await Promise.all(
-        [actions.retry, actions.skip, actions.retry, actions.skip].map((act) => act(signed(row))),
+        (['retry', 'skip', 'retry', 'skip'] as const).map((act) => actions[act](signed(row))),
       );
       expect(outcomes.filter(({ kind }) => kind === 'done')).toHaveLength(1);
       expect(outcomes.filter(({ kind }) => kind === 'refused')).toHaveLength(3);

@@ -11,6 +11,7 @@ import {
   outboxMarkerConformance,
   outboxReaderConformance,
   parkedQueueConformance,
+  pollingConformance,
   relayControlsConformance,
   producerLedgerConformance,
   repairLogConformance,
@@ -19,6 +20,7 @@ import {
   type GapFixture,
   type LedgerFixture,
   type MarkerFixture,
+  type PollingFixture,
   type SampleEvent,
 } from '../conformance/index.js';
 import { epoch, eventId } from '@nightporter/protocol';
@@ -70,6 +72,8 @@ repairLogConformance('the memory', () => {
   });
 });
 
+pollingConformance('the memory', () => Promise.resolve(outboxFixture()));
+
 relayControlsConformance('the memory', () => {
   const { database, relayStores } = createMemoryWorld();
   return Promise.resolve({
@@ -117,13 +121,17 @@ brokerConformance('the memory', () => {
   });
 });
 
-function outboxFixture(): MarkerFixture {
+function outboxFixture(): MarkerFixture & PollingFixture {
   const world = createMemoryWorld();
-  const { reader, marker } = world.relayStores();
+  const claimMs = 2_000;
+  const { reader, marker, polling } = world.relayStores({ relay: 'relay 1', claimMs });
   const { outbox } = world.database;
   return {
     reader,
     marker,
+    polling,
+    claimMs,
+    passTime: (byMs) => world.clock.advance(byMs),
     commit: (events) => commit(world, events),
     archive: (id) => done(() => outbox.retire(id, 'archive')),
     remove: (id) =>

@@ -17,14 +17,8 @@ export { MemoryGroupRegistry, memoryProducer, type RegisteredGroup } from './gro
 export { createManualClock, type ManualClock } from './manual-clock.js';
 export { directNetwork, toDatabase, type CallOptions, type LongPoll, type Network, type NoAnswer } from './network.js';
 export { MemoryOplog, type OplogOptions } from './oplog.js';
-export {
-  MemoryOutbox,
-  type CommittedEvent,
-  type DatabaseClock,
-  type RowListener,
-  type StoredPublication,
-  type StoredRow,
-} from './outbox.js';
+export { MemoryOutbox, type CommittedEvent, type DatabaseClock, type RowListener } from './outbox.js';
 export { memoryRelayStores, type RelayDatabase, type RelayStores } from './relay-stores.js';
+export type { StoredPublication, StoredRow, Viewer } from './stored-row.js';
 export { MemoryStarted } from './started.js';
 export { createMemoryWorld, createRelayDatabase, type MemoryWorld, type MemoryWorldOptions } from './world.js';

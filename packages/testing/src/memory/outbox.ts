@@ -5,7 +5,6 @@ import {
   type EventHeaders,
   type JsonValue,
   type OutboxRow,
-  type PublicationForm,
 } from '@nightporter/contracts';
 import type { Mark, MarkOutcome, OutboxActionOutcome, RowReference, SweepCursor } from '@nightporter/relay';
 import {
@@ -18,6 +17,7 @@ import {
   type Slot,
 } from '@nightporter/protocol';
 import { MemoryOplog, type OplogOptions } from './oplog.js';
+import { NOBODY, compareRows, isUnsettled, viewOf, type StoredRow } from './stored-row.js';
 
 /** The database's clock, in milliseconds. */
 export type DatabaseClock = () => number;
@@ -36,23 +36,6 @@ export interface CommittedEvent {
   readonly eventVersion?: number;
   /** Default: see `defaultEventKey`. */
   readonly eventKey?: string;
-}
-
-/** A row as stored: what the relay reads of it, and what only the database keeps. */
-export type StoredRow = Omit<OutboxRow, 'dueInMs' | 'form'> & {
-  readonly aggregate: AggregateKey;
-  readonly nextRetryAtMs: number | null;
-  readonly publishedAtMs: number | null;
-  readonly lastError: string | null;
-  readonly skipped: boolean;
-  readonly publication: StoredPublication | null;
-};
-
-export interface StoredPublication {
-  readonly messageId: string;
-  readonly topic: string;
-  readonly relay: string;
-  readonly form: PublicationForm;
 }
 
 /** Told of every change of a row, before and after. */
@@ -104,19 +87,23 @@ export class MemoryOutbox {
     return this.#heads;
   }
 
-  readUnsettled(request: { slot: Slot; after: SweepCursor | null; limit: number }): readonly OutboxRow[] {
+  readUnsettled(
+    request: { slot: Slot; after: SweepCursor | null; limit: number },
+    viewer = NOBODY,
+  ): readonly OutboxRow[] {
     const { slot, after, limit } = request;
     const rows = this.rows().filter((row) => row.slot === slot && isUnsettled(row));
     const behind = after === null ? rows : rows.filter((row) => compareRows(row, after) > 0);
     return behind
       .sort(compareRows)
       .slice(0, limit)
-      .map((row) => this.#view(row));
+      .map((row) => this.#view(row, viewer));
   }
 
   readLanes(
     lanes: readonly { namespace: Namespace; aggregate: AggregateKey }[],
     limitPerAggregate: number,
+    viewer = NOBODY,
   ): readonly OutboxRow[] {
     const found = lanes.flatMap(({ namespace, aggregate }) =>
       this.rows()
@@ -124,17 +111,42 @@ export class MemoryOutbox {
         .sort(compareRows)
         .slice(0, limitPerAggregate),
     );
-    return found.sort(compareRows).map((row) => this.#view(row));
+    return found.sort(compareRows).map((row) => this.#view(row, viewer));
   }
 
-  lookUp(references: readonly RowReference[]): ReadonlyMap<EventId, OutboxRow | 'archived' | 'missing'> {
+  lookUp(
+    references: readonly RowReference[],
+    viewer = NOBODY,
+  ): ReadonlyMap<EventId, OutboxRow | 'archived' | 'missing'> {
     const found = new Map<EventId, OutboxRow | 'archived' | 'missing'>();
     for (const { eventId } of references) {
       const row = this.#rows.get(eventId);
       const elsewhere = this.#archived.has(eventId) ? 'archived' : 'missing';
-      found.set(eventId, row === undefined ? elsewhere : this.#view(row));
+      found.set(eventId, row === undefined ? elsewhere : this.#view(row, viewer));
     }
     return found;
+  }
+
+  busySlots(slots: readonly Slot[]): readonly Slot[] {
+    const busy = new Set(
+      this.rows()
+        .filter(isUnsettled)
+        .map((row) => row.slot),
+    );
+    return slots.filter((slot) => busy.has(slot));
+  }
+
+  takeBack({ slots, relay }: { slots: readonly Slot[]; relay: string }): number {
+    const claimed = this.rows().filter((row) => row.status === 'PROCESSING' && slots.includes(row.slot));
+    const foreign = claimed.filter((row) => row.claim?.relay !== relay);
+    for (const row of foreign) this.#edit(row, { status: 'PENDING' });
+    return foreign.length;
+  }
+
+  /** What nobody but a saboteur does. */
+  claimAnyway(eventId: EventId, relay: string): void {
+    const row = this.#rows.get(eventId);
+    if (row !== undefined) this.#edit(row, this.#claim(relay));
   }
 
   mark(marks: readonly Mark[]): readonly MarkOutcome[] {
@@ -194,7 +206,13 @@ export class MemoryOutbox {
         });
       case 'unanswered':
         return this.#markConditionally(row, mark.revision, { unanswered: true });
+      case 'claimed':
+        return this.#markConditionally(row, mark.revision, this.#claim(mark.relay));
     }
+  }
+
+  #claim(relay: string): Partial<StoredRow> {
+    return { status: 'PROCESSING', nextRetryAtMs: null, claim: { relay, atMs: this.clock() } };
   }
 
   #published(mark: Mark & { kind: 'published' }): Partial<StoredRow> {
@@ -209,7 +227,8 @@ export class MemoryOutbox {
       row.revision === revision + 1 &&
       row.status === (changes.status ?? row.status) &&
       row.retryCount === (changes.retryCount ?? row.retryCount) &&
-      row.unanswered === (changes.unanswered ?? row.unanswered);
+      row.unanswered === (changes.unanswered ?? row.unanswered) &&
+      row.claim?.relay === (changes.claim ?? row.claim)?.relay;
     if (row.status === 'PUBLISHED') return { kind: 'refused', status: row.status };
     if (repeated) return { kind: 'done' };
     if (row.revision !== revision) return { kind: 'refused', status: row.status };
@@ -265,36 +284,12 @@ export class MemoryOutbox {
       skipped: false,
       unanswered: false,
       publication: null,
+      claim: null,
     };
     return { ...row, digest: digestOf(envelopeOf(this.#view(row), 'original')) };
   }
 
-  /** The columns that only the database knows stay in; the type keeps the engine from reading them. */
-  #view(stored: StoredRow): OutboxRow {
-    return {
-      ...stored,
-      dueInMs: Math.max(0, (stored.nextRetryAtMs ?? 0) - this.clock()),
-      form: stored.publication?.form ?? (stored.skipped ? 'tombstone' : 'original'),
-    };
+  #view(stored: StoredRow, viewer = NOBODY): OutboxRow {
+    return viewOf(stored, { viewer, nowMs: this.clock() });
   }
-}
-
-export function isUnsettled(row: StoredRow): boolean {
-  return row.status !== 'PUBLISHED';
-}
-
-/** The order of every read: namespace, aggregate, version. */
-function compareRows(left: SweepCursor, right: SweepCursor): number {
-  return (
-    compare(left.namespace, right.namespace) ||
-    compare(left.source, right.source) ||
-    compare(left.aggregateType, right.aggregateType) ||
-    compare(left.aggregateId, right.aggregateId) ||
-    left.aggregateVersion - right.aggregateVersion
-  );
-}
-
-function compare(left: string, right: string): number {
-  if (left === right) return 0;
-  return left < right ? -1 : 1;
 }

@@ -4,6 +4,7 @@ import type {
   LeaseStore,
   OutboxMarker,
   OutboxReader,
+  Polling,
   RelayControls,
   RepairLog,
 } from '@nightporter/relay';
@@ -12,6 +13,7 @@ import type { MemoryGroupRegistry } from './group-registry.js';
 import { toDatabase, type Network } from './network.js';
 import type { MemoryOplog } from './oplog.js';
 import type { MemoryOutbox } from './outbox.js';
+import type { Viewer } from './stored-row.js';
 
 /** What one database cluster holds for relays. */
 export interface RelayDatabase {
@@ -32,13 +34,14 @@ export interface RelayStores {
   readonly marker: OutboxMarker;
   readonly repairs: RepairLog;
   readonly controls: RelayControls;
+  readonly polling: Polling;
 }
 
 /** How long `CaptureStream.read` waits for rows. */
 const STREAM_WAIT_MS = 1_000;
 
 /** The relay's ports on an in-memory database that is reached through `network`. */
-export function memoryRelayStores(database: RelayDatabase, network: Network): RelayStores {
+export function memoryRelayStores(database: RelayDatabase, network: Network, viewer?: Viewer): RelayStores {
   const { outbox, leases, checkpoints, repairs, controls } = database;
   const call = <Result>(name: string, operation: () => Result): Promise<Result> =>
     network.call(name, operation, toDatabase(name));
@@ -56,9 +59,9 @@ export function memoryRelayStores(database: RelayDatabase, network: Network): Re
     },
     capture: memoryCapture(outbox.oplog, network),
     reader: {
-      readUnsettled: (request) => call('reader.readUnsettled', () => outbox.readUnsettled(request)),
-      readLanes: (lanes, limit) => call('reader.readLanes', () => outbox.readLanes(lanes, limit)),
-      lookUp: (references) => call('reader.lookUp', () => outbox.lookUp(references)),
+      readUnsettled: (request) => call('reader.readUnsettled', () => outbox.readUnsettled(request, viewer)),
+      readLanes: (lanes, limit) => call('reader.readLanes', () => outbox.readLanes(lanes, limit, viewer)),
+      lookUp: (references) => call('reader.lookUp', () => outbox.lookUp(references, viewer)),
     },
     marker: { mark: (marks) => call('marker.mark', () => outbox.mark(marks)) },
     repairs: {
@@ -66,6 +69,10 @@ export function memoryRelayStores(database: RelayDatabase, network: Network): Re
         call('repairs.record', () => {
           repairs.record(repair);
         }),
+    },
+    polling: {
+      busySlots: (slots) => call('polling.busySlots', () => outbox.busySlots(slots)),
+      takeBack: (request) => call('polling.takeBack', () => outbox.takeBack(request)),
     },
     controls: { readPause: () => call('controls.readPause', () => controls.read()) },
   };

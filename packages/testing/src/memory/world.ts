@@ -8,6 +8,7 @@ import { MemoryCheckpoints, MemoryControls, MemoryLeases, MemoryRepairs } from '
 import { createManualClock, type ManualClock } from './manual-clock.js';
 import { directNetwork, type Network } from './network.js';
 import { MemoryOutbox } from './outbox.js';
+import type { Viewer } from './stored-row.js';
 import { memoryRelayStores, type RelayDatabase, type RelayStores } from './relay-stores.js';
 import { namespace } from '@nightporter/protocol';
 
@@ -20,7 +21,7 @@ export interface MemoryWorld {
   readonly broker: MemoryBroker;
   /** The documents of a group, made at the first call. */
   readonly group: (name: string) => MemoryGroup;
-  readonly relayStores: () => RelayStores;
+  readonly relayStores: (viewer?: Viewer) => RelayStores;
   readonly publisher: () => Publisher;
   readonly subscriber: (request: { group: string; topic: string }) => Subscriber;
   readonly groupStores: (name: string) => MemoryGroupStores;
@@ -58,7 +59,7 @@ export function createMemoryWorld(options: MemoryWorldOptions = {}): MemoryWorld
     database,
     broker,
     group,
-    relayStores: () => memoryRelayStores(database, network),
+    relayStores: (viewer) => memoryRelayStores(database, network, viewer),
     publisher: () => memoryPublisher(broker, network),
     subscriber: (request) => memorySubscriber(broker, network, request),
     groupStores: (name) => memoryGroupStores(group(name), network),

@@ -35,7 +35,7 @@ export class CheckpointWatch {
   }
 
   rowChanged(_before: StoredRow, after: StoredRow): void {
-    if (after.status !== 'FAILED' && after.status !== 'DEAD') return;
+    if (after.status !== 'FAILED' && after.status !== 'DEAD' && after.status !== 'PROCESSING') return;
     const known = this.#heldFrom.get(after.aggregate) ?? Number.POSITIVE_INFINITY;
     this.#heldFrom.set(after.aggregate, Math.min(known, after.aggregateVersion));
   }

@@ -57,6 +57,8 @@ export interface Knobs {
   readonly sharedMessageGroup: boolean;
   /** Operators pause a topic, or everything, for a while. */
   readonly operatorPauses: boolean;
+  /** One relay polls, the other follows the stream: every take-over is a change between the two. */
+  readonly polling: boolean;
   readonly aggregates: number;
   readonly events: number;
 }
@@ -108,6 +110,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     operatorPauses: on(),
     lostMessages: rate(0.02, 0.1, 0.4),
     givenUpMessages: on(),
+    polling: random.chance(0.4),
   };
 }
 
@@ -152,6 +155,7 @@ export const NO_FAULTS: Knobs = {
   twoShards: false,
   sharedMessageGroup: false,
   operatorPauses: false,
+  polling: false,
   aggregates: 3,
   events: 20,
 };

@@ -5,6 +5,9 @@ import { nameOf } from './assertions.js';
 import type { Sabotage } from './sabotage.js';
 import { SimulatedProcess } from './simulated-process.js';
 
+/** Longer than any lease: a claim is taken back at a take-over, and this is only for what executes late. */
+const CLAIM_MS = 6_000;
+
 /** Times are short and limits are tight, so that much happens in twenty seconds and every limit is met. */
 function drawRelayOptions({ random, shards }: Cluster): Omit<Parameters<typeof createRelay>[1], 'owner'> {
   return {
@@ -17,6 +20,8 @@ function drawRelayOptions({ random, shards }: Cluster): Omit<Parameters<typeof c
     trackedMax: random.pick([2, 8, 64]),
     heldLanesMax: random.pick([1, 100]),
     rememberedLanesMax: random.pick([1, 2, 100]),
+    pollEveryMs: random.pick([100, 500]),
+    pollBatchMax: random.pick([1, 2, 100]),
     sweepEveryMs: 3_000,
     sweepPageMax: random.pick([1, 2, 100]),
     streamGraceMs: random.pick([100, 1_000]),
@@ -47,26 +52,26 @@ function drawRelayOptions({ random, shards }: Cluster): Omit<Parameters<typeof c
 /** Two relays: one works, the other stands by; with two shards they may share. */
 export function createRelayProcesses(cluster: Cluster, sabotage: Sabotage | null): readonly SimulatedProcess[] {
   const options = drawRelayOptions(cluster);
-  return [0, 1].map(
-    (index) =>
-      new SimulatedProcess({
-        name: `relay-${index}`,
-        cluster,
-        restartMsMax: 6_000,
-        boot: ({ owner, clock, random, network }) => {
-          const ports: RelayPorts = {
-            ...memoryRelayStores(cluster.database, network),
-            publisher: memoryPublisher(cluster.broker, network),
-            clock,
-            random,
-            observe: (event) => {
-              tell(cluster, owner, event);
-            },
-          };
-          return createRelay(sabotage?.relay?.(ports, cluster) ?? ports, { owner, ...options });
-        },
-      }),
-  );
+  return [0, 1].map((index) => {
+    const capture = cluster.knobs.polling && index === 0 ? 'polling' : 'stream';
+    return new SimulatedProcess({
+      name: `relay-${index}`,
+      cluster,
+      restartMsMax: 6_000,
+      boot: ({ owner, clock, random, network }) => {
+        const ports: RelayPorts = {
+          ...memoryRelayStores(cluster.database, network, { relay: owner, claimMs: CLAIM_MS }),
+          publisher: memoryPublisher(cluster.broker, network),
+          clock,
+          random,
+          observe: (event) => {
+            tell(cluster, owner, event);
+          },
+        };
+        return createRelay(sabotage?.relay?.(ports, cluster) ?? ports, { owner, ...options, capture });
+      },
+    });
+  });
 }
 
 function tell({ trace }: Cluster, owner: string, event: RelayEvent): void {

@@ -100,6 +100,24 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
     }),
   },
   {
+    name: 'unconditional-claim',
+    removes: 'a row is claimed only as it was read',
+    relay: (ports, { database: { outbox } }) => ({
+      ...ports,
+      marker: {
+        async mark(marks) {
+          const outcomes = await ports.marker.mark(marks);
+          return outcomes.map((outcome, index) => {
+            const mark = marks[index];
+            if (mark?.kind !== 'claimed' || outcome.kind !== 'refused') return outcome;
+            outbox.claimAnyway(mark.eventId, mark.relay);
+            return { kind: 'done' } as const;
+          });
+        },
+      },
+    }),
+  },
+  {
     name: 'lost-stream-hushed-up',
     removes: 'a stream that cannot be resumed is followed by a sweep before any token is saved',
     relay: (ports) => ({ ...ports, capture: reopeningQuietly(ports) }),

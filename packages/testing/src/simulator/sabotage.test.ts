@@ -13,6 +13,7 @@ const TROUBLES: Readonly<Record<string, Partial<Knobs>>> = {
   'unawaited-send': { brokerFaults: 0.15 },
   'charged-outage': { brokerOutages: true },
   'forgetful-marks': { databaseFaults: 0.15, timeOutMs: 300, events: 60 },
+  'unconditional-claim': { polling: true, relayPauses: true, databaseFaults: 0.15, timeOutMs: 300, events: 60 },
   'lost-stream-hushed-up': { brokenStreams: true, prunedHistory: true, brokerOutages: true, slowness: 15, events: 60 },
   'untouched-position': { queueChanges: true, poison: true, slowness: 4, aggregates: 1, events: 60 },
   'no-sequence': { queueChanges: true, poison: true, events: 40 },
