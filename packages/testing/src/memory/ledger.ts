@@ -1,6 +1,7 @@
 import type { AggregatePlace, LedgerAnswer, ProducerLedger, PublishedPage } from '@nightporter/consumer';
 import { digestOf, envelopeOf } from '@nightporter/contracts';
-import type { DatabaseClock, MemoryOutbox, StoredRow } from './outbox.js';
+import type { DatabaseClock, MemoryOutbox } from './outbox.js';
+import type { StoredRow } from './stored-row.js';
 
 type ReadPublished = Parameters<ProducerLedger['readPublished']>[0];
 
