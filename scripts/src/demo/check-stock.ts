@@ -18,7 +18,12 @@ function checkShelf(
     for (const { productId, quantity } of lines) held.set(productId, (held.get(productId) ?? 0) + quantity);
   }
   const moved = movedPieces(movements);
-  return stock.flatMap(({ _id: productId, available, reserved }): readonly Violation[] => {
+  const shelf = new Map(stock.map((found) => [found._id, found]));
+  // From what was put there, not from what is found: a product that is gone would have nobody to speak for it.
+  return [...new Set([...start.keys(), ...shelf.keys()])].flatMap((productId): readonly Violation[] => {
+    const found = shelf.get(productId);
+    if (found === undefined) return [ofStock(productId, 'is gone')];
+    const { available, reserved } = found;
     const initial = start.get(productId) ?? 0;
     const problems = [
       available < 0 || reserved < 0 ? `is negative (${available} available, ${reserved} reserved)` : null,
@@ -30,10 +35,12 @@ function checkShelf(
         ? null
         : `has ${reserved} reserved, but its movements add up to ${moved.get(productId) ?? 0}`,
     ];
-    return problems
-      .filter((problem) => problem !== null)
-      .map((problem): Violation => ({ kind: 'altered', eventId: '', detail: `the stock of ${productId} ${problem}` }));
+    return problems.filter((problem) => problem !== null).map((problem) => ofStock(productId, problem));
   });
+}
+
+function ofStock(productId: string, problem: string): Violation {
+  return { kind: 'altered', eventId: '', detail: `the stock of ${productId} ${problem}` };
 }
 
 function movedPieces(movements: readonly MovementDocument[]): ReadonlyMap<string, number> {

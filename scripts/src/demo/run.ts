@@ -172,7 +172,7 @@ async function investigate({ client, databases, traffic, stack }: Investigation)
     engine: `${engine} ${version}`,
     broker: `RocketMQ ${stack.rocketmq.version}`,
     evidence,
-    violations: judge({ traffic, evidence, stock: STOCK, stockGroup: GROUP }),
+    violations: judge({ traffic, evidence, stock: STOCK, stockGroup: { group: GROUP, topics: [TOPICS.orders] } }),
     messages: queues.flat().reduce((sum, { minOffset, maxOffset }) => sum + maxOffset - minOffset, 0),
   };
 }

@@ -131,7 +131,12 @@ function goodCase() {
     evidence,
     traffic,
     movement,
-    asCase: (): Case => ({ traffic, evidence, stock: new Map([['apple', 10]]), stockGroup: GROUP }),
+    asCase: (): Case => ({
+      traffic,
+      evidence,
+      stock: new Map([['apple', 10]]),
+      stockGroup: { group: GROUP, topics: ['orders-events'] },
+    }),
   };
 }
 
@@ -223,6 +228,17 @@ const FAULTS: Record<string, { readonly break: (good: Good) => void; readonly ki
     break: ({ group }) => (group.positions = group.positions.map((position) => ({ ...position, state: 'blocked' }))),
   },
   'a message that has no place in any sequence': { kind: 'stuck', break: ({ group }) => (group.setAside = 1) },
+  'a group that is registered nowhere': { kind: 'lost', break: ({ evidence }) => (evidence.groups = []) },
+  'a group that is registered for no topic': { kind: 'lost', break: ({ group }) => (group.topics = []) },
+  'a product that is gone': { kind: 'altered', break: ({ evidence }) => (evidence.stock = []) },
+  'a product that nobody put on the shelf': {
+    kind: 'altered',
+    break: ({ evidence }) =>
+      (evidence.stock = [
+        ...evidence.stock,
+        { _id: 'pear', available: 1, reserved: 0 },
+      ]),
+  },
   'a piece that is missing from the shelf': {
     kind: 'altered',
     break: ({ evidence }) => (evidence.stock = [{ _id: 'apple', available: 9, reserved: 0 }]),

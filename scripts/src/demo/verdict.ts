@@ -15,8 +15,8 @@ export interface Case {
   readonly evidence: Evidence;
   /** Product → pieces at the start. */
   readonly stock: ReadonlyMap<string, number>;
-  /** The group whose effects are the movements of the stock. */
-  readonly stockGroup: string;
+  /** The group whose effects are the movements of the stock, with the topics that it must be registered for. */
+  readonly stockGroup: Pick<GroupEvidence, 'group' | 'topics'>;
 }
 
 export function judge({ traffic, evidence, stock, stockGroup }: Case): readonly Violation[] {
@@ -33,9 +33,10 @@ export function judge({ traffic, evidence, stock, stockGroup }: Case): readonly 
     unpublished: evidence.rows
       .filter(({ status }) => status !== 'PUBLISHED')
       .map(({ _id, status }) => ({ eventId: _id, status })),
-    groups: evidence.groups.map((group) => groupHistory(group, group.group === stockGroup ? evidence : null)),
+    groups: evidence.groups.map((group) => groupHistory(group, group.group === stockGroup.group ? evidence : null)),
   });
   return [
+    ...checkRegistration(stockGroup, evidence.groups),
     ...history,
     ...checkAcknowledged(traffic.acknowledged, evidence.rows),
     ...checkOrders(traffic.orders, evidence),
@@ -46,6 +47,17 @@ export function judge({ traffic, evidence, stock, stockGroup }: Case): readonly 
     ]),
     ...checkStock(evidence, stock),
   ];
+}
+
+/** Nothing is asked of a group that nobody registered: without this, a history without groups would be a good one. */
+function checkRegistration(
+  { group, topics }: Case['stockGroup'],
+  registered: readonly GroupEvidence[],
+): readonly Violation[] {
+  const found = new Set(registered.filter((known) => known.group === group).flatMap((known) => known.topics));
+  return topics
+    .filter((topic) => !found.has(topic))
+    .map((topic) => ({ kind: 'lost', group, eventId: '', detail: `is not registered for the topic ${topic}` }));
 }
 
 /** A group without an effect ledger of its own is judged by its inbox. */
