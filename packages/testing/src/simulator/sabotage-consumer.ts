@@ -20,16 +20,19 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'untouched-position',
     removes: 'parking a version writes its position, so that it conflicts with whoever settles the one before it',
+    breaks: ['blocked means parked'],
     consumer: (ports) => withSaves(ports, (changes) => (parksOnly(changes) ? without(changes, 'position') : changes)),
   },
   {
     name: 'no-sequence',
     removes: 'a version is handled only after the one before it (I8)',
+    breaks: ['I8 sequence'],
     consumer: (ports) => withLoads(ports, (state, events) => ({ ...state, positions: rightBefore(events) })),
   },
   {
     name: 'no-inbox',
     removes: 'what was settled is on record with its effect (I7)',
+    breaks: ['I7 effect once'],
     consumer: (ports) => {
       const blind = withLoads(ports, (state) => ({ ...state, inboxByEvent: new Map(), inboxByVersion: new Map() }));
       return withSaves(blind, (changes) => without(changes, 'settle'));
@@ -38,6 +41,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'acknowledge-first',
     removes: 'a message is acknowledged after its outcome is durable (I9)',
+    breaks: ['I9 ack last'],
     consumer: (ports) => ({
       ...ports,
       subscribers: ports.subscribers.map((subscriber) => ({
@@ -53,6 +57,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'assumed-commit',
     removes: 'a commit without an answer counts as failed',
+    breaks: ['I9 ack last'],
     consumer: (ports) => ({
       ...ports,
       store: {
@@ -75,6 +80,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'no-baton',
     removes: 'the parked version behind a settled one gets its turn: at once, or by the scan for what was forgotten',
+    breaks: ['history: stuck'],
     consumer: (ports) => {
       const { parked } = ports;
       const withoutBaton = withSaves(ports, (changes) => without(changes, 'make-due'));
@@ -91,6 +97,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'never-blocked',
     removes: 'parking the next version blocks its position',
+    breaks: ['blocked means parked'],
     consumer: (ports) =>
       withSaves(ports, (changes) =>
         changes.map((change) =>
@@ -101,6 +108,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'uncounted-claims',
     removes: 'a claim counts as an attempt before the handler runs, so that attempts are bounded (I11)',
+    breaks: ['history: stuck'],
     consumer: (ports) => ({
       ...ports,
       parked: {
@@ -114,6 +122,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'dropped-failures',
     removes: 'an event whose handler failed is parked, not forgotten (I14)',
+    breaks: ['I9 ack last'],
     consumer: (ports) => withSaves(ports, (changes) => without(changes, 'park')),
   },
   {

@@ -7,11 +7,13 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'blind-predecessor',
     removes: 'a version is sent only if the outbox shows no unsettled row below it (I4)',
+    breaks: ['I4 order'],
     relay: (ports) => ({ ...ports, reader: { ...ports.reader, readLanes: () => Promise.resolve([]) } }),
   },
   {
     name: 'newest-token',
     removes: 'a saved token covers only what is settled or deferred (I5)',
+    breaks: ['I5 checkpoint'],
     relay: (ports) => {
       const newest: { token: ResumeToken | null } = { token: null };
       const capture = spyOnTokens(ports.capture, newest);
@@ -24,6 +26,7 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'no-sweep-at-take-over',
     removes: 'every take-over sweeps before it saves any token',
+    breaks: ['I5 checkpoint'],
     relay: (ports) => {
       let blindUntilMs = 0;
       const { reader, leases, clock } = ports;
@@ -48,11 +51,13 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'no-sweep',
     removes: 'the ledger decides what is unsettled, not the stream',
+    breaks: ['I5 checkpoint'],
     relay: (ports) => ({ ...ports, reader: { ...ports.reader, readUnsettled: () => Promise.resolve([]) } }),
   },
   {
     name: 'unfenced-checkpoint',
     removes: 'a save is conditional on (epoch, seq) (I6)',
+    breaks: ['I5 checkpoint'],
     relay: (ports, { database: { checkpoints } }) => {
       checkpoints.save = (request) => {
         checkpoints.overwrite(request);
@@ -64,6 +69,7 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'unawaited-send',
     removes: 'an event counts as published once the broker has stored it (I3)',
+    breaks: ['PUBLISHED means that the broker has it'],
     relay: (ports) => ({
       ...ports,
       publisher: {
@@ -77,6 +83,7 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'charged-outage',
     removes: 'an event is not charged for a broker that does not answer (I3)',
+    breaks: ['I3 no loss'],
     relay: (ports) => ({
       ...ports,
       publisher: {
@@ -92,6 +99,7 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'forgetful-marks',
     removes: 'a mark that got no answer is repeated until it has one',
+    breaks: ['I5 checkpoint'],
     relay: (ports) => ({
       ...ports,
       marker: {
@@ -120,6 +128,7 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'lost-stream-hushed-up',
     removes: 'a stream that cannot be resumed is followed by a sweep before any token is saved',
+    breaks: ['I5 checkpoint'],
     relay: (ports) => ({ ...ports, capture: reopeningQuietly(ports) }),
   },
 ];

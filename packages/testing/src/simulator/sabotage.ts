@@ -13,6 +13,11 @@ export interface Sabotage {
   readonly name: string;
   /** The rule that is gone. */
   readonly removes: string;
+  /**
+   * What a violation's rule may begin with, so that it speaks of this sabotage: without the rule that is gone, at least one of these
+   * must be broken. Any other violation would be a coincidence, and proves nothing.
+   */
+  readonly breaks: readonly [string, ...string[]];
   /** Applied at every start of a relay process. */
   readonly relay?: (ports: RelayPorts, cluster: Cluster) => RelayPorts;
   /** Applied at every start of a worker process. */
