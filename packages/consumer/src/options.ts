@@ -1,5 +1,5 @@
 import type { EventEnvelope } from '@nightporter/contracts';
-import { NightporterError, type GroupId, type RetryDelays } from '@nightporter/protocol';
+import { NightporterError, type RetryDelays } from '@nightporter/protocol';
 import type { Handlers } from './ports.js';
 
 /**
@@ -87,7 +87,7 @@ export interface ConsumerOptions {
 }
 
 export interface ConsumerSetup<Session> {
-  readonly group: GroupId;
+  readonly group: string;
   readonly handlers: Handlers<Session>;
 }
 
