@@ -1,8 +1,16 @@
 import { PassThrough } from 'node:stream';
 import definition from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/definition_pb.js';
 import service, { type TelemetryCommand } from 'rocketmq-client-nodejs/proto/apache/rocketmq/v2/service_pb.js';
-import { expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { TelemetryStream, type RawTelemetryStream } from './telemetry-stream.js';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 const settings = new service.TelemetryCommand().setSettings(new definition.Settings());
 
@@ -70,7 +78,7 @@ it('A loss that is reported twice is renewed once', async () => {
   await vi.waitFor(() => {
     expect(raws).toHaveLength(2);
   });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await vi.advanceTimersByTimeAsync(1_000);
   expect(raws).toHaveLength(2);
   stream.end();
 });
@@ -81,7 +89,7 @@ it('An error that comes after the client has let go of the stream ends here, and
   stream.removeAllListeners();
   expect(raws[0]!.ended).toBe(true);
   expect(() => raws[0]!.emit('error', new Error('1 CANCELLED'))).not.toThrow();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await vi.advanceTimersByTimeAsync(1_000);
   expect(raws).toHaveLength(1);
 });
 
@@ -89,7 +97,7 @@ it('An end while a renewal is due renews nothing', async () => {
   const { raws, stream } = opened();
   raws[0]!.emit('error', new Error('14 UNAVAILABLE'));
   stream.end();
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await vi.advanceTimersByTimeAsync(1_000);
   expect(raws).toHaveLength(1);
 });
 
