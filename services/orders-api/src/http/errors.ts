@@ -47,7 +47,10 @@ function nightporterProblem(code: string, message: string): Problem {
     case 'NP_TRANSACTION_CONFLICT':
       return problem('unavailable', 'too many requests are changing this order at once; try again');
     case 'NP_STORE_UNAVAILABLE':
-      return problem('unavailable', 'the database did not answer; try again with the same Idempotency-Key');
+      return problem(
+        'unavailable',
+        'the database did not answer, and the request may have been carried out: with an Idempotency-Key, repeat it with the same key; without one, look first whether it was',
+      );
     default:
       return internal();
   }
