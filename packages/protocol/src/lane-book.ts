@@ -209,8 +209,8 @@ export class LaneBook<Row extends LaneRow> {
     const kind = this.#whyHeld(first, nowMs);
     if (kind !== null) {
       const dueAtMs = this.#dueAtMs(kind, first, nowMs);
-      const { eventId, aggregateVersion: version, revision } = row;
-      this.hold(lane, { kind, eventId, version, revision }, dueAtMs);
+      const { eventId, aggregateVersion: version, topic, revision } = row;
+      this.hold(lane, { kind, eventId, version, topic, revision }, dueAtMs);
       this.advance(lane, nowMs);
     } else if (mayBeSent(first)) {
       lane.step = this.#needsClaim(first) ? 'awaits-claim' : 'ready';
@@ -279,11 +279,21 @@ export class LaneBook<Row extends LaneRow> {
   }
 
   #probe(topic: string): void {
-    const lane = this.gates.probe(topic);
-    if (lane === null) return;
-    if (this.#lanes.get(lane.key) !== lane || lane.hold?.kind !== 'topic') this.openTopic(topic);
-    else if (lane.step === 'awaits-read') this.urgentReads.push(lane);
+    if (!this.gates.awaitsProbe(topic)) return;
+    const lane = this.#longestHeldOf(topic);
+    if (lane === null) {
+      this.openTopic(topic);
+      return;
+    }
+    this.gates.probe(topic, lane);
+    if (lane.step === 'awaits-read') this.urgentReads.push(lane);
     else this.wantRead(lane);
+  }
+
+  /** A lane that has probed in vain is held anew, so that the next one has its turn. */
+  #longestHeldOf(topic: string): Lane<Row> | null {
+    for (const lane of this.held) if (lane.hold?.kind === 'topic' && lane.hold.topic === topic) return lane;
+    return null;
   }
 
   /** A lane that cannot go on probing must not keep its topic closed: the next failure closes it again. */

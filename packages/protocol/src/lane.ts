@@ -64,6 +64,7 @@ export interface Hold {
   readonly kind: 'failed' | 'dead' | 'claimed' | 'topic' | 'marking';
   readonly eventId: EventId;
   readonly version: AggregateVersion;
+  readonly topic: string;
   /** A sighting of the held row with a lower revision is out of date. */
   readonly revision: number;
 }

@@ -13,6 +13,7 @@ function failed(changes: Partial<FailedSend>): FailedSend {
     originalMayHaveLanded: false,
     transientFailures: 1,
     topicTakesOthers: false,
+    probesTopic: false,
     ...changes,
   };
 }
@@ -22,11 +23,15 @@ const decide = (changes: Partial<FailedSend>): unknown => decideFailure(failed(c
 describe('every kind of failure', () => {
   const stalled = { transientFailures: 4, topicTakesOthers: true };
   const spent = { failure: 'permanent', row: testRow('a', 1, { retryCount: 2 }) } as const;
+  const again = { kind: 'set-aside', status: 'FAILED', retryCount: 0 };
   const cases: readonly [string, Partial<FailedSend>, unknown][] = [
     ['transient', {}, { kind: 'retry' }],
-    ['transient for ever, like everything else', { transientFailures: 1_000 }, { kind: 'retry' }],
+    ['transient, not often yet', { transientFailures: 3 }, { kind: 'retry' }],
+    ['transient again and again, like everything else', { transientFailures: 4 }, { kind: 'close-topic' }],
+    ['transient while it probes a closed topic', { probesTopic: true }, { kind: 'close-topic' }],
     ['transient while the topic takes others, but not often yet', { topicTakesOthers: true }, { kind: 'retry' }],
-    ['stalled', stalled, { kind: 'set-aside', status: 'FAILED', retryCount: 0 }],
+    ['stalled', stalled, again],
+    ['stalled again', { ...stalled, topicTakesOthers: false, row: testRow('a', 1, { status: 'FAILED' }) }, again],
     ['stalled, charged before', { ...stalled, row: spent.row }, { kind: 'set-aside', status: 'FAILED', retryCount: 2 }],
     ['stalled, and nowhere but here', { ...stalled, orphan: true }, { kind: 'retry' }],
     ['stalled, unanswered', { ...stalled, originalMayHaveLanded: true }, { kind: 'record-unanswered' }],

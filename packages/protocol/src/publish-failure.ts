@@ -17,6 +17,8 @@ export interface FailedSend extends SendFailure {
   readonly transientFailures: number;
   /** The topic has taken other messages since this row first failed. */
   readonly topicTakesOthers: boolean;
+  /** The topic was closed, and this send was to find out whether it takes messages again. */
+  readonly probesTopic: boolean;
 }
 
 export interface FailureLimits {
@@ -37,8 +39,10 @@ export type FailureVerdict =
 /**
  * What follows from a failed send.
  *
- * A row that fails transiently again and again while its topic takes others would keep the checkpoint from moving; it is
- * set aside as FAILED without being charged, so a broker's outage kills nothing, however partial it is.
+ * A row that fails transiently again and again would keep the checkpoint from moving, and rows like it would fill the
+ * memory until nothing is read any more. While its topic takes others it is set aside as FAILED without being charged, so a
+ * broker's outage kills nothing, however partial it is. While its topic takes nothing, the topic is closed: its rows wait in
+ * the outbox, and the other topics flow. A row that was set aside before is set aside again: it proves nothing about its topic.
  *
  * An operator can skip only what is DEAD. If an unanswered original of such a row may have landed, some group may have
  * applied it, and the outbox has to say so before the row is set aside.
@@ -50,8 +54,12 @@ export function decideFailure(send: FailedSend, limits: FailureLimits): FailureV
     case 'topic':
       return { kind: 'close-topic' };
     case 'transient': {
-      const stalled = send.transientFailures >= limits.stalledAfter && send.topicTakesOthers && !send.orphan;
+      const stalled = send.transientFailures >= limits.stalledAfter;
+      if (send.probesTopic && !send.topicTakesOthers) return { kind: 'close-topic' };
       if (!stalled) return { kind: 'retry' };
+      const isOddOne = send.topicTakesOthers || row.status === 'FAILED';
+      if (!isOddOne) return { kind: 'close-topic' };
+      if (send.orphan) return { kind: 'retry' };
       if (mustBeRecorded) return { kind: 'record-unanswered' };
       return { kind: 'set-aside', status: 'FAILED', retryCount: row.retryCount };
     }

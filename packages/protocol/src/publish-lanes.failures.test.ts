@@ -76,11 +76,14 @@ describe('a send that fails', () => {
     });
   });
 
-  test('again and again while nothing of its topic succeeds is never set aside', () => {
+  test('again and again while nothing of its topic succeeds closes the topic, and is never set aside', () => {
     d.see(testRow('a', 1));
     for (let nowMs = 0; nowMs < 20_000; nowMs += 1_000) {
-      expect(d.lanes.failed(d.next(nowMs), TRANSIENT, nowMs).kind).toBe('retry');
+      const isStalled = nowMs >= 2_000;
+      expect(d.lanes.failed(d.next(nowMs), TRANSIENT, nowMs).kind).toBe(isStalled ? 'close-topic' : 'retry');
+      expect(d.lanes.rowsInMemory, 'a row of a closed topic waits in the outbox').toBe(isStalled ? 0 : 1);
       d.lanes.wake(nowMs + 1_000);
+      if (isStalled) d.read([testRow('a', 1)], nowMs + 1_000);
     }
   });
 });
@@ -157,6 +160,22 @@ describe('a topic that cannot be sent to', () => {
     d.read([testRow('a', 1)], 500);
     expect(d.lanes.failed(d.next(500), TOPIC, 500)).toMatchObject({ kind: 'close-topic', retryInMs: 1_000 });
     expect(d.lanes.takeSweepWanted()).toBe(false);
+  });
+
+  test('is probed by its lanes in turn, since the fault may be one row’s', () => {
+    d.see(testRow('a', 1));
+    d.see(testRow('b', 1));
+    d.lanes.failed(d.next(), TOPIC, 0);
+    d.lanes.nextSend(0);
+    d.lanes.wake(500);
+    d.read([testRow('a', 1)], 500);
+    expect(d.lanes.failed(d.next(500), TRANSIENT, 500).kind, 'a probe that fails decides alone').toBe('close-topic');
+    d.lanes.wake(1_500);
+    d.read([testRow('b', 1)], 1_500);
+    const probe = d.next(1_500);
+    expect(probe.row.eventId).toBe('b/1');
+    d.lanes.sent(probe, 1_500);
+    expect(d.lanes.topicsClosed).toEqual([]);
   });
 
   test('opens with the first success, and a sweep fetches what was deferred', () => {

@@ -144,9 +144,11 @@ export class PublishLanes<Row extends LaneRow> {
         originalMayHaveLanded: item.originalUnanswered || row.aggregateVersion <= lane.inheritedUpTo,
         transientFailures: lane.failures,
         topicTakesOthers: this.#book.gates.hasSucceededSince(row.topic, lane.firstFailureAtMs),
+        probesTopic: this.#book.gates.probedBy(lane) === row.topic,
       },
       this.#policy,
     );
+    if (verdict.kind === 'close-topic') return { ...verdict, retryInMs: this.#closeTopic(item, failure, nowMs) };
     return { ...verdict, retryInMs: this.#carryOut(verdict, item, nowMs) };
   }
 
@@ -165,11 +167,11 @@ export class PublishLanes<Row extends LaneRow> {
   ): void {
     const { lane, row } = item;
     this.#book.marked(item);
-    const { eventId, aggregateVersion: version } = row;
+    const { eventId, aggregateVersion: version, topic } = row;
     if (mark.result === 'done') {
       const kind = mark.status === 'DEAD' ? 'dead' : 'failed';
       const dueAtMs = kind === 'dead' ? this.#book.heldReadAtMs(nowMs) : nowMs + mark.retryInMs;
-      this.#book.hold(lane, { kind, eventId, version, revision: row.revision + 1 }, dueAtMs);
+      this.#book.hold(lane, { kind, eventId, version, topic, revision: row.revision + 1 }, dueAtMs);
     } else if (mark.result === 'missing') {
       this.#book.release(lane);
     } else {
@@ -237,7 +239,20 @@ export class PublishLanes<Row extends LaneRow> {
     this.#book.forgetPublished();
   }
 
-  #carryOut(verdict: FailureVerdict, item: LaneItem<Row>, nowMs: number): number {
+  /** A topic that may take messages again at any moment is probed as often as a single row would be sent again. */
+  #closeTopic({ lane, row }: LaneItem<Row>, { failure }: SendFailure, nowMs: number): number {
+    const failures = this.#book.gates.close(row.topic, lane);
+    const { topicBackoff, transientBackoff, stalledAfter } = this.#policy;
+    const delayMs =
+      failure === 'transient'
+        ? backoffMs(transientBackoff, stalledAfter + Math.max(0, failures - 1), this.#random)
+        : backoffMs(topicBackoff, Math.max(1, failures), this.#random);
+    if (failures > 0) this.#book.probeAt(row.topic, nowMs + delayMs);
+    this.#free(lane, nowMs);
+    return delayMs;
+  }
+
+  #carryOut(verdict: Exclude<FailureVerdict, { kind: 'close-topic' }>, item: LaneItem<Row>, nowMs: number): number {
     const { lane, row } = item;
     switch (verdict.kind) {
       case 'retry': {
@@ -250,20 +265,13 @@ export class PublishLanes<Row extends LaneRow> {
         item.originalUnanswered = true;
         this.#free(lane, nowMs);
         return 0;
-      case 'close-topic': {
-        const failures = this.#book.gates.close(row.topic, lane);
-        const delayMs = backoffMs(this.#policy.topicBackoff, Math.max(1, failures), this.#random);
-        if (failures > 0) this.#book.probeAt(row.topic, nowMs + delayMs);
-        this.#free(lane, nowMs);
-        return delayMs;
-      }
       case 'set-aside': {
         const delayMs = backoffMs(this.#policy.failedBackoff, Math.max(1, verdict.retryCount), this.#random);
         this.#book.toMarking(item);
         lane.step = 'free';
         lane.failures = 0;
-        const { eventId, aggregateVersion: version, revision } = row;
-        this.#book.hold(lane, { kind: 'marking', eventId, version, revision }, null);
+        const { eventId, aggregateVersion: version, topic, revision } = row;
+        this.#book.hold(lane, { kind: 'marking', eventId, version, topic, revision }, null);
         this.#book.advance(lane, nowMs);
         return delayMs;
       }

@@ -12,15 +12,17 @@ test('a closed topic admits nobody, a probing one the lane that probes', () => {
   gates.close('orders', 'a');
   expect([gates.admits('orders', 'a'), gates.admits('orders', 'b')]).toEqual([false, false]);
   expect(gates.admits('invoices', 'a')).toBe(true);
-  expect(gates.probe('orders')).toBe('a');
-  expect([gates.admits('orders', 'a'), gates.admits('orders', 'b')]).toEqual([true, false]);
-  expect([gates.probedBy('a'), gates.probedBy('b')]).toEqual(['orders', null]);
+  expect(gates.awaitsProbe('orders')).toBe(true);
+  gates.probe('orders', 'b');
+  expect(gates.awaitsProbe('orders')).toBe(false);
+  expect([gates.admits('orders', 'a'), gates.admits('orders', 'b')]).toEqual([false, true]);
+  expect([gates.probedBy('a'), gates.probedBy('b')]).toEqual([null, 'orders']);
 });
 
 test('failures in a row are those of probes; others that were in flight do not count', () => {
   expect(gates.close('orders', 'a')).toBe(1);
   expect(gates.close('orders', 'b')).toBe(0);
-  gates.probe('orders');
+  gates.probe('orders', 'a');
   expect(gates.close('orders', 'b')).toBe(0);
   expect(gates.close('orders', 'a')).toBe(2);
 });
@@ -28,7 +30,8 @@ test('failures in a row are those of probes; others that were in flight do not c
 test('opening is told once, and counts anew', () => {
   gates.close('orders', 'a');
   expect([gates.open('orders'), gates.open('orders')]).toEqual([true, false]);
-  expect(gates.probe('orders')).toBeNull();
+  gates.probe('orders', 'a');
+  expect([gates.awaitsProbe('orders'), gates.closed]).toEqual([false, []]);
   expect(gates.close('orders', 'a')).toBe(1);
 });
 

@@ -1,16 +1,18 @@
 import { NOTHING_PAUSED, isPaused, type Pause } from './pause.js';
 
 /**
- * Topics that cannot be sent to (missing, of the wrong type, no permission), or that an operator has paused.
+ * Topics that cannot be sent to (missing, of the wrong type, no permission, or taking nothing for long), or that an operator has
+ * paused.
  *
  * A topic is *open* until a send fails for the topic's sake. Then it is *closed*: its lanes are held, and no attempt is
  * counted. When its wait is over it is *probing*: one lane may send, all others stay held. A success opens it, another
- * failure closes it for longer. A paused topic admits no lane, whatever else it is.
+ * failure closes it for longer. The lanes take turns at probing, since the fault may be the probing lane's own. A paused
+ * topic admits no lane, whatever else it is.
  */
 interface Gate<Lane> {
   failures: number;
   probing: boolean;
-  /** The lane that probes: the last one that failed. */
+  /** The lane that probes, or the last one that failed. */
   lane: Lane;
 }
 
@@ -41,12 +43,15 @@ export class TopicGates<Lane> {
     return failures;
   }
 
-  /** The wait of a closed topic is over. Returns the lane that may now send. */
-  probe(topic: string): Lane | null {
+  /** Whether the topic is closed, and no lane probes it. */
+  awaitsProbe(topic: string): boolean {
+    return this.#gates.get(topic)?.probing === false;
+  }
+
+  /** The wait of a closed topic is over: `lane` may now send. */
+  probe(topic: string, lane: Lane): void {
     const gate = this.#gates.get(topic);
-    if (gate === undefined) return null;
-    gate.probing = true;
-    return gate.lane;
+    if (gate !== undefined) Object.assign(gate, { probing: true, lane });
   }
 
   /** The topic that a lane probes. */

@@ -73,7 +73,10 @@ export interface RelayOptions {
   /** Delay after the first transient failure of a send; doubles, with jitter, up to `transientDelayMaxMs`. */
   readonly transientDelayMs: number;
   readonly transientDelayMaxMs: number;
-  /** Transient failures in a row after which an event whose topic takes others is set aside as FAILED, uncharged. */
+  /**
+   * Transient failures in a row after which an event whose topic takes others is set aside as FAILED, uncharged, and after which a topic
+   * that takes nothing is closed; it is then probed as often as `transientDelayMaxMs` allows.
+   */
   readonly stalledAfter: number;
   /** Delay before a topic that cannot be sent to is probed; doubles, with jitter, up to `topicDelayMaxMs`. */
   readonly topicDelayMs: number;

@@ -92,6 +92,8 @@ describe('the message of a row', () => {
       { aggregateId: 'é'.repeat(3_000) },
       /properties have \d+ bytes; accepted: up to 16384/,
     ],
+    ['no topic at all', { topic: undefined as unknown as string }, /topic is undefined; accepted: a text/],
+    ['no type at all', { eventType: undefined as unknown as string }, /cannot be encoded/],
     ['a lone surrogate in the id', { aggregateId: '\ud800' }, /cannot be encoded/],
   ])('is refused for %s, with the limit', (_what, over, reason) => {
     const verdict = verdictOf(over);

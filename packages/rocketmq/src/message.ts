@@ -34,21 +34,23 @@ const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The message of an outbox row, checked against the broker's limits, so that what it would refuse is told with its reason here. */
 export function messageOf(request: PublishRequest): MessageVerdict {
-  const { topic } = request.row;
+  const { topic } = request.row as { readonly topic: unknown };
+  // A document that somebody wrote past `emit()` may lack anything: that is the event's fault, and says nothing about a topic.
+  if (typeof topic !== 'string')
+    return { kind: 'illegal-message', reason: `topic is ${String(topic)}; accepted: a text.` };
   if (!TOPIC.test(topic) || topic.length > TOPIC_LENGTH_MAX) {
     return {
       kind: 'illegal-topic',
       reason: `topic is ${JSON.stringify(topic)}; accepted: 1 to ${TOPIC_LENGTH_MAX} of letters, digits, '_', '-', '%' and '|'.`,
     };
   }
-  let message: OutgoingMessage;
   try {
-    message = build(request);
+    const message = build(request);
+    const reason = complaint(message);
+    return reason === null ? { kind: 'message', message } : { kind: 'illegal-message', reason };
   } catch (error) {
     return { kind: 'illegal-message', reason: `the event cannot be encoded: ${String(error)}` };
   }
-  const reason = complaint(message);
-  return reason === null ? { kind: 'message', message } : { kind: 'illegal-message', reason };
 }
 
 /**

@@ -124,6 +124,51 @@ describe('a failing broker', () => {
     expect(world.database.outbox.find(idOf('a', 1))).toMatchObject({ retryCount: 0 });
   });
 
+  test('that takes nothing of one topic for long neither stops the other topics nor fills the memory', async () => {
+    let away = true;
+    world.broker.refuse = ({ row }) => (away && row.topic === 'invoices-events' ? 'transient' : null);
+    const relay = start({ options: { bufferMax: 8, windowMax: 8 } });
+    await world.clock.advance(100);
+    for (let index = 0; index < 30; index += 1) commit(world, `invoice-${index}`);
+    await world.clock.advance(5_000);
+    for (let index = 0; index < 30; index += 1) commit(world, `order-${index}`);
+    await world.clock.advance(5_000);
+    expect(landed).toHaveLength(30);
+    await world.clock.advance(300_000);
+    expect(relay.shard()).toMatchObject({ topicsPaused: ['invoices-events'], rowsInMemory: 0, tracked: 0 });
+    expect(world.database.outbox.find(idOf('invoice-0', 1))).toMatchObject({ status: 'PENDING', retryCount: 0 });
+    away = false;
+    await world.clock.advance(6_000);
+    expect(landed).toHaveLength(60);
+    expect(relay.shard().topicsPaused).toEqual([]);
+  });
+
+  test('that takes nothing of one topic does not keep the next owner of the lease from the other topics', async () => {
+    world.broker.refuse = ({ row }) => (row.topic === 'invoices-events' ? 'transient' : null);
+    for (let index = 0; index < 30; index += 1) commit(world, `invoice-${index}`);
+    const relay = start({ options: { bufferMax: 8, windowMax: 8 } });
+    await world.clock.advance(5_000);
+    expect(relay.shard().state).toBe('following');
+    commit(world, 'order-1');
+    await world.clock.advance(1_000);
+    expect(landed).toEqual(['order-1/1']);
+  });
+
+  test('that never takes one event lets the others of its topic through within seconds', async () => {
+    world.broker.refuse = ({ row }) => (row.aggregateId === 'odd' ? 'transient' : null);
+    const relay = start();
+    await world.clock.advance(100);
+    commit(world, 'odd');
+    await world.clock.advance(60_000);
+    expect(relay.shard().topicsPaused).toEqual(['orders-events']);
+    commit(world, 'a', 'b', 'a');
+    await world.clock.advance(11_000);
+    expect([...landed].sort()).toEqual(['a/1', 'a/2', 'b/1']);
+    await world.clock.advance(10_000);
+    expect(world.database.outbox.find(idOf('odd', 1))).toMatchObject({ status: 'FAILED', retryCount: 0 });
+    expect(relay.shard().topicsPaused).toEqual([]);
+  });
+
   test('that cannot take some aggregates for a while has them set aside, uncharged, and the checkpoint moves', async () => {
     let partial = true;
     world.broker.refuse = ({ row }) => (partial && row.aggregateId === 'a' ? 'transient' : null);

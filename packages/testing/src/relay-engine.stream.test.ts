@@ -1,4 +1,3 @@
-import { PublishError } from '@nightporter/relay';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createMemoryWorld, type MemoryWorld } from './memory/index.js';
 import {
@@ -201,20 +200,21 @@ describe('the checkpoint', () => {
 
   test('is not saved before the sweep of a take-over has settled what it found', async () => {
     commit(world, 'a');
-    let cut = true;
+    const barrier = new Barrier();
+    barrier.closed = true;
     start({
       ports: ({ publisher }) => ({
         publisher: {
-          publish: (request) => {
-            const error = new PublishError({ failure: 'transient', answered: true, message: 'down' });
-            return cut ? Promise.reject(error) : publisher.publish(request);
+          publish: async (request) => {
+            await barrier.pass();
+            return await publisher.publish(request);
           },
         },
       }),
     });
     await world.clock.advance(10_000);
     expect(world.database.checkpoints.documents.get('all')).toMatchObject({ seq: 0 });
-    cut = false;
+    barrier.open();
     await world.clock.advance(20_000);
     expect(world.database.checkpoints.documents.get('all')!.seq).toBeGreaterThan(0);
   });

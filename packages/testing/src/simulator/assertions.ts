@@ -6,7 +6,7 @@ import type {
   StoredMessage,
   StoredRow,
 } from '../memory/index.js';
-import type { PublishFailure, PublishRequest } from '@nightporter/relay';
+import type { PublishFailure, PublishRequest, RelayEvent } from '@nightporter/relay';
 import { aggregateKey, type EventId } from '@nightporter/protocol';
 import { CheckpointWatch } from './checkpoint-watch.js';
 import type { SimulatedGroup } from './cluster.js';
@@ -104,6 +104,11 @@ export class Assertions {
   /** Told of every pause; null stands for all topics. */
   paused(topic: string | null): void {
     this.#checkpoints.paused(topic);
+  }
+
+  /** Told by a relay of everything that it does. */
+  relayTold(owner: string, event: RelayEvent): void {
+    if (event.kind === 'published' || event.kind === 'send-failed') this.#checkpoints.sendEnded(owner, event);
   }
 
   #rowChanged(before: StoredRow | undefined, after: StoredRow | undefined): void {

@@ -15,6 +15,7 @@ export function startChaos(cluster: Cluster, processes: Processes): void {
   disturbBroker(cluster, random);
   disturbDatabase(cluster, random);
   if (cluster.knobs.operatorPauses) pauseRelays(cluster, cluster.random.fork());
+  if (cluster.knobs.topicAway) sendTopicAway(cluster, processes, random);
 }
 
 /** Ends the faults: what was broken works again, and nothing new breaks. */
@@ -22,7 +23,7 @@ export function endChaos(cluster: Cluster): void {
   cluster.trace.note('---- the faults end');
   Object.assign(cluster.faults, { active: false, databaseFaults: 0, brokerFaults: 0, crashAtCalls: 0 });
   cluster.troubles.brokenTopics.clear();
-  cluster.troubles.throttled = false;
+  Object.assign(cluster.troubles, { throttled: false, awayTopic: null });
   if (cluster.broker.down) cluster.broker.restart();
   for (const topic of [null, ...topicsOf(cluster)]) cluster.database.controls.resume(topic);
 }
@@ -111,6 +112,28 @@ function disturbBroker(cluster: Cluster, random: SeededRandom): void {
     broker
       .topic(oneTopic())
       .append({ ...message, body: new TextEncoder().encode(random.pick(['{', '{}', '', '[1]'])) });
+  });
+}
+
+/** The relay that takes over meanwhile finds rows that it cannot send in its first sweep. */
+function sendTopicAway(
+  { groups, schedule, trace, troubles }: Cluster,
+  { relays }: Processes,
+  random: SeededRandom,
+): void {
+  const topics = [...new Set(groups.flatMap((group) => group.topics))];
+  const topic = random.pick([...topics] as [string, ...string[]]);
+  const atMs = random.between(500, 4_000);
+  schedule.after(atMs, () => {
+    trace.note('topic goes away', () => topic);
+    troubles.awayTopic = topic;
+  });
+  const relay = relays[random.integer(relays.length)];
+  schedule.after(atMs + random.between(500, 4_000), () => relay?.stop('restart'));
+  if (random.chance(0.5)) return;
+  schedule.after(atMs + random.between(3_000, 12_000), () => {
+    trace.note('topic is back', () => topic);
+    troubles.awayTopic = null;
   });
 }
 

@@ -1,6 +1,10 @@
 import type { CheckpointSave, MemoryOutbox, StoredRow } from '../memory/index.js';
 import type { AggregateKey, EventId } from '@nightporter/protocol';
+import type { RelayEvent } from '@nightporter/relay';
 import { nameOf, type Report } from './assertions.js';
+
+/** The fewest failures of one row in a row after which a simulated relay closes a topic. */
+const FAILED_SENDS_MIN = 2;
 
 /** I5: a saved token covers no event that is neither settled nor deferred, and saves never go backwards. */
 export class CheckpointWatch {
@@ -14,6 +18,10 @@ export class CheckpointWatch {
   readonly #heldFrom = new Map<AggregateKey, number>();
   readonly #refusedTopics = new Set<string>();
   #everythingPaused = false;
+  /** Sends in a row that failed transiently, by relay, shard and topic: a topic that takes nothing may be closed. */
+  readonly #failedSends = new Map<string, number>();
+  /** Rows that a relay may have deferred while their topic was closed; a sweep brings them back. */
+  readonly #deferrable = new Set<EventId>();
 
   constructor(outbox: MemoryOutbox, report: Report) {
     this.#outbox = outbox;
@@ -32,6 +40,23 @@ export class CheckpointWatch {
   paused(topic: string | null): void {
     if (topic === null) this.#everythingPaused = true;
     else this.#refusedTopics.add(topic);
+  }
+
+  /** Told what a relay tells of its sends. */
+  sendEnded(owner: string, event: Extract<RelayEvent, { kind: 'published' | 'send-failed' }>): void {
+    const { topic, slot } = event.row;
+    const shard = this.#shardOf(slot);
+    const key = [owner, shard, topic].join(' ');
+    if (event.kind === 'send-failed') {
+      if (event.error.failure === 'transient') this.#failedSends.set(key, (this.#failedSends.get(key) ?? 0) + 1);
+      return;
+    }
+    const wasClosed = (this.#failedSends.get(key) ?? 0) >= FAILED_SENDS_MIN;
+    this.#failedSends.delete(key);
+    if (!wasClosed) return;
+    for (const row of this.#outbox.rows()) {
+      if (row.topic === topic && this.#shardOf(row.slot) === shard) this.#deferrable.add(row.eventId);
+    }
   }
 
   rowChanged(_before: StoredRow, after: StoredRow): void {
@@ -69,6 +94,14 @@ export class CheckpointWatch {
 
   #mayBeDeferred(row: StoredRow): boolean {
     const heldFrom = this.#heldFrom.get(row.aggregate) ?? Number.POSITIVE_INFINITY;
-    return this.#everythingPaused || row.aggregateVersion >= heldFrom || this.#refusedTopics.has(row.topic);
+    if (this.#everythingPaused || row.aggregateVersion >= heldFrom || this.#refusedTopics.has(row.topic)) return true;
+    if (this.#deferrable.has(row.eventId)) return true;
+    const place = [' ', this.#shardOf(row.slot), ' ', row.topic].join('');
+    return [...this.#failedSends].some(([key, count]) => count >= FAILED_SENDS_MIN && key.endsWith(place));
+  }
+
+  #shardOf(slot: number): string {
+    for (const [shard, slots] of this.slotsByShard) if (slots.has(slot)) return shard;
+    return 'none';
   }
 }

@@ -25,6 +25,8 @@ export interface Finding {
 /** What the topics and sends are subject to now. */
 export interface BrokerTroubles {
   readonly brokenTopics: Set<string>;
+  /** Takes nothing now, for reasons that nobody knows. */
+  awayTopic: string | null;
   throttled: boolean;
 }
 
@@ -71,11 +73,11 @@ export function createCluster(random: SeededRandom, knobs: Knobs, options: { tel
   const plans = new Plans(random.fork(), knobs, GROUPS);
   const assertions = new Assertions({ database, broker, groups, report, trace });
   const faults = { ...knobs, active: true };
-  const troubles: BrokerTroubles = { brokenTopics: new Set(), throttled: false };
+  const troubles: BrokerTroubles = { brokenTopics: new Set(), awayTopic: null, throttled: false };
   broker.refuse = (request) => {
     const { row, relay } = request;
     if (troubles.brokenTopics.has(row.topic)) return assertions.refused(request, 'topic');
-    if (troubles.throttled) return assertions.refused(request, 'transient');
+    if (troubles.throttled || troubles.awayTopic === row.topic) return assertions.refused(request, 'transient');
     const plan = plans.of(row.eventId);
     const spared = plan.refusedOnlyFrom !== null && !relay.startsWith(plan.refusedOnlyFrom);
     if (row.form === 'tombstone' || plan.permanentFailures === 0 || spared) return null;

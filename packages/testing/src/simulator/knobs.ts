@@ -61,6 +61,8 @@ export interface Knobs {
   readonly polling: boolean;
   readonly aggregates: number;
   readonly events: number;
+  /** One topic takes nothing for long, maybe until the faults end, and a relay is restarted meanwhile. */
+  readonly topicAway: boolean;
 }
 
 /** Histories range from nearly calm to everything at once: each kind of trouble is easier to understand without the others. */
@@ -111,6 +113,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     lostMessages: rate(0.02, 0.1, 0.4),
     givenUpMessages: on(),
     polling: random.chance(0.4),
+    topicAway: on(),
   };
 }
 
@@ -158,4 +161,5 @@ export const NO_FAULTS: Knobs = {
   polling: false,
   aggregates: 3,
   events: 20,
+  topicAway: false,
 };

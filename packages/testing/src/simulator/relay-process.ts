@@ -74,7 +74,8 @@ export function createRelayProcesses(cluster: Cluster, sabotage: Sabotage | null
   });
 }
 
-function tell({ trace }: Cluster, owner: string, event: RelayEvent): void {
+function tell({ trace, assertions }: Cluster, owner: string, event: RelayEvent): void {
+  assertions.relayTold(owner, event);
   trace.note(`  ${owner} ${event.kind}`, () => {
     if ('row' in event) return nameOf(event.row);
     return JSON.stringify(event, (_, value: unknown) => (value instanceof Error ? value.message : value));

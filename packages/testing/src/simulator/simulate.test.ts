@@ -31,6 +31,13 @@ describe('the simulation', () => {
     expect(beside.traceHash).toBe(alone.traceHash);
   });
 
+  it('lets the other topics flow while one takes nothing', LIMIT, async () => {
+    for (let seed = 1; seed <= 12; seed += 1) {
+      const { violations } = await simulate({ seed, knobs: { ...NO_FAULTS, topicAway: true, events: 60 } });
+      expect(violations, `seed ${seed}`).toEqual([]);
+    }
+  });
+
   it('finds no violation in twenty-five histories of every fault', LIMIT, async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { violations } = await simulate({ seed });

@@ -1,6 +1,7 @@
 import { aggregateKey } from '@nightporter/protocol';
 import { startChaos, endChaos } from './chaos.js';
 import { createCluster, type Cluster, type Finding } from './cluster.js';
+import { FLOW_MS, eventsThatFlow, reportStanding } from './flow.js';
 import { drawKnobs, type Knobs } from './knobs.js';
 import { startOperators } from './operators.js';
 import { startProducer } from './producer.js';
@@ -58,7 +59,10 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   startProducer(cluster, FAULTS_END_MS);
   startOperators(cluster);
   startChaos(cluster, { relays, workers });
+  await cluster.schedule.runUntil(FAULTS_END_MS - FLOW_MS);
+  const flowing = eventsThatFlow(cluster);
   await cluster.schedule.runUntil(FAULTS_END_MS);
+  reportStanding(cluster, flowing);
   endChaos(cluster);
   await comeToRest(cluster, processes);
   await stopAll(cluster, processes);
