@@ -67,7 +67,7 @@ export class ShardRunner {
     const backoff = { firstMs: Math.min(databaseDelayMs, standbyEveryMs), maxMs: standbyEveryMs };
     let failures = 0;
     while (!this.#isStopping()) {
-      const answer = await this.#acquire();
+      const answer = await this.#acquire(new Wakeup());
       failures = answer.kind === 'unknown' ? failures + 1 : 0;
       let lease: HeldLease | null = answer.kind === 'held' ? answer : null;
       while (lease !== null && clock.now() < lease.deadlineMs && !this.#isStopping()) lease = await this.#serve(lease);
@@ -126,17 +126,17 @@ export class ShardRunner {
   async #renew(session: Session): Promise<HeldLease | null> {
     const { clock } = this.#ports;
     const everyMs = renewEveryMs(this.#options.leaseMs);
-    let draining: Promise<void> | null = null;
+    const draining: Promise<void>[] = [];
+    // Draining begins at once, even while a renewal hangs.
+    const forgetStop = this.#stop.onceRung(() => {
+      draining.push(session.drain(clock.now() + this.#options.drainMs));
+    });
+    let next: HeldLease | null = null;
     let waitMs = everyMs;
     while (!session.isOver()) {
-      if (draining === null) await sleep(clock, waitMs, session.over, this.#stop);
-      else await sleep(clock, waitMs, session.over);
+      await sleep(clock, waitMs, session.over);
       if (session.isOver()) break;
-      if (this.#isStopping() && draining === null) {
-        draining = session.drain(clock.now() + this.#options.drainMs);
-        continue;
-      }
-      const answer = await this.#acquire();
+      const answer = await this.#acquire(session.over);
       waitMs = answer.kind === 'unknown' ? Math.min(everyMs, this.#options.standbyEveryMs) : everyMs;
       if (answer.kind === 'unknown') continue;
       if (answer.kind === 'held' && answer.epoch === session.epoch) {
@@ -144,27 +144,30 @@ export class ShardRunner {
         continue;
       }
       session.lose();
-      await draining;
-      return answer.kind === 'held' ? answer : null;
+      if (answer.kind === 'held') next = answer;
     }
-    await draining;
-    return null;
+    forgetStop();
+    await Promise.all(draining);
+    return next;
   }
 
   #isStopping(): boolean {
     return this.#stop.rungForGood;
   }
 
-  async #acquire(): Promise<LeaseAnswer> {
+  /** An answer that is still out when the next one is due is given up: one that hangs must not cost the lease. */
+  async #acquire(over: Wakeup): Promise<LeaseAnswer> {
     const { leases, clock, observe } = this.#ports;
-    const { owner, leaseMs } = this.#options;
+    const { owner, leaseMs, drainMs } = this.#options;
+    const limitMs = Math.min(renewEveryMs(leaseMs), drainMs);
     const requestedAtMs = clock.now();
     try {
       const request = { shard: this.#shard.id, owner, durationMs: leaseMs };
-      const outcome = await this.#limited(() => leases.acquire(request), leaseMs);
+      const outcome = await this.#limited(() => leases.acquire(request), { limitMs, over });
       if (outcome.kind === 'refused') return { kind: 'refused' };
       return { kind: 'held', epoch: outcome.epoch, deadlineMs: leaseDeadline({ requestedAtMs, leaseMs }) };
     } catch (error) {
+      if (over.rungForGood) return { kind: 'unknown' };
       this.#progress.counts.databaseFailures += 1;
       observe({ kind: 'database-unavailable', operation: 'leases.acquire', error });
       return { kind: 'unknown' };
@@ -175,15 +178,15 @@ export class ShardRunner {
     const { leases, observe } = this.#ports;
     const { owner, standbyEveryMs } = this.#options;
     try {
-      await this.#limited(() => leases.release({ shard: this.#shard.id, owner, epoch }), 2 * standbyEveryMs);
+      const limit = { limitMs: 2 * standbyEveryMs, over: new Wakeup() };
+      await this.#limited(() => leases.release({ shard: this.#shard.id, owner, epoch }), limit);
     } catch (error) {
       observe({ kind: 'database-unavailable', operation: 'leases.release', error });
     }
   }
 
-  /** The end of a session gives up neither: an answer about the lease is wanted until the very end. */
-  async #limited<T>(call: () => Promise<T>, limitMs: number): Promise<T> {
+  async #limited<T>(call: () => Promise<T>, limit: { limitMs: number; over: Wakeup }): Promise<T> {
     const { clock } = this.#ports;
-    return await limited(call, { clock, limitMs, over: new Wakeup(), onLimit: storeUnavailable });
+    return await limited(call, { clock, ...limit, onLimit: storeUnavailable });
   }
 }

@@ -92,6 +92,28 @@ describe('the lease', () => {
     expect(relay.shard()).toMatchObject({ state: 'following', epoch: 1 });
   });
 
+  test('is asked for again when a renewal hangs, long before it ends', async () => {
+    const barrier = new Barrier();
+    const relay = start({
+      ports: ({ leases }) => ({
+        leases: {
+          ...leases,
+          acquire: async (request) => {
+            await barrier.pass();
+            return await leases.acquire(request);
+          },
+        },
+      }),
+    });
+    await world.clock.advance(100);
+    barrier.closed = true;
+    await world.clock.advance(6_000);
+    barrier.closed = false;
+    await world.clock.advance(30_000);
+    expect(relay.shard()).toMatchObject({ state: 'following', epoch: 1 });
+    expect(relay.eventsOf('lease-acquired')).toHaveLength(1);
+  });
+
   test('of a relay that slept through it is in a new epoch, and a new session begins', async () => {
     let cut = false;
     const relay = start({
@@ -161,6 +183,31 @@ describe('stop()', () => {
     await world.clock.advance(200);
     await stopped;
     expect(relay.shard().state).toBe('stopped');
+  });
+
+  test('does not wait for a renewal that hangs before it drains, nor for ever after', async () => {
+    const barrier = new Barrier();
+    const relay = start({
+      ports: ({ leases }) => ({
+        leases: {
+          ...leases,
+          acquire: async (request) => {
+            await barrier.pass();
+            return await leases.acquire(request);
+          },
+        },
+      }),
+    });
+    await world.clock.advance(100);
+    barrier.closed = true;
+    await world.clock.advance(5_500);
+    const stopped = relay.relay.stop();
+    await world.clock.advance(500);
+    await stopped;
+    expect(relay.shard().state).toBe('stopped');
+    start({ owner: 'relay-2' });
+    await world.clock.advance(100);
+    expect(relays.at(-1)?.shard().state).toBe('following');
   });
 
   test('before run() has done anything, twice, and while the database is gone, ends it all the same', async () => {
