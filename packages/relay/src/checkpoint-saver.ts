@@ -1,6 +1,7 @@
 import { CheckpointTracker, type ResumeToken } from '@nightporter/protocol';
 import { OVER } from './database-calls.js';
 import type { SessionContext } from './session-context.js';
+import { isOutage } from './waiting.js';
 
 /**
  * Saves the token behind everything that is settled or deferred: one save at a time, at most every `checkpointEveryMs`
@@ -72,7 +73,9 @@ export class CheckpointSaver {
     try {
       await calls.once(() => this.#save());
     } catch (error) {
-      if (!isOver()) ports.observe({ kind: 'database-unavailable', operation: 'checkpoints.save', error });
+      if (isOver()) return;
+      if (!isOutage(error)) throw error;
+      ports.observe({ kind: 'database-unavailable', operation: 'checkpoints.save', error });
     }
   }
 

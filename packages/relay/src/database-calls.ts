@@ -1,6 +1,6 @@
 import { backoffMs, sleep, type Clock, type Random, type Wakeup } from '@nightporter/protocol';
 import type { RelayOptions } from './options.js';
-import { limited, storeUnavailable } from './waiting.js';
+import { isOutage, limited, storeUnavailable } from './waiting.js';
 
 /** What a call answers when the session ended before the database did. */
 export const OVER = Symbol('over');
@@ -31,7 +31,7 @@ export class DatabaseCalls {
 
   /**
    * Repeats `call` until it succeeds; `call` runs anew each time and may build another request. An error that `isAnswer`
-   * accepts is thrown at once.
+   * accepts, and one that is no outage, is thrown at once.
    */
   async untilDone<T>(
     operation: string,
@@ -47,7 +47,7 @@ export class DatabaseCalls {
         return isOver() ? OVER : value;
       } catch (error) {
         if (isOver()) return OVER;
-        if (isAnswer(error)) throw error;
+        if (isAnswer(error) || !isOutage(error)) throw error;
         onFailure(operation, error);
       }
       await this.pause(failures);

@@ -13,7 +13,7 @@ import type { RelayOptions, Shard } from './options.js';
 import type { RelayPorts } from './relay.js';
 import { Session } from './session.js';
 import type { ShardSnapshot } from './snapshot.js';
-import { limited, storeUnavailable } from './waiting.js';
+import { isOutage, limited, storeUnavailable } from './waiting.js';
 
 export interface ShardRunnerDetails {
   readonly ports: RelayPorts;
@@ -115,7 +115,11 @@ export class ShardRunner {
     });
     this.#session = session;
     observe({ kind: 'lease-acquired', shard, epoch });
-    const [end, next] = await Promise.all([session.run(), this.#renew(session)]);
+    const renewed = this.#renew(session).catch((error: unknown) => {
+      session.lose();
+      throw error;
+    });
+    const [end, next] = await Promise.all([session.run(), renewed]);
     this.#session = null;
     if (end !== 'drained') observe({ kind: 'lease-lost', shard, epoch, reason: end });
     if (end !== 'lost') await this.#release(epoch);
@@ -168,6 +172,7 @@ export class ShardRunner {
       return { kind: 'held', epoch: outcome.epoch, deadlineMs: leaseDeadline({ requestedAtMs, leaseMs }) };
     } catch (error) {
       if (over.rungForGood) return { kind: 'unknown' };
+      if (!isOutage(error)) throw error;
       this.#progress.counts.databaseFailures += 1;
       observe({ kind: 'database-unavailable', operation: 'leases.acquire', error });
       return { kind: 'unknown' };
@@ -181,6 +186,7 @@ export class ShardRunner {
       const limit = { limitMs: 2 * standbyEveryMs, over: new Wakeup() };
       await this.#limited(() => leases.release({ shard: this.#shard.id, owner, epoch }), limit);
     } catch (error) {
+      if (!isOutage(error)) throw error;
       observe({ kind: 'database-unavailable', operation: 'leases.release', error });
     }
   }

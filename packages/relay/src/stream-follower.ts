@@ -6,7 +6,7 @@ import type { CaptureBatch, CaptureStream } from './ports.js';
 import type { Repairs } from './repairs.js';
 import type { SessionContext } from './session-context.js';
 import type { Sweeper } from './sweeper.js';
-import { anyOf, limited, storeUnavailable } from './waiting.js';
+import { anyOf, isOutage, limited, storeUnavailable } from './waiting.js';
 
 /** A stream that answers an empty batch faster than this is asked again only after as long. */
 const EMPTY_READ_MIN_MS = 5;
@@ -83,7 +83,9 @@ export class StreamFollower {
     try {
       batch = await calls.once(() => stream.read());
     } catch (error) {
-      if (!isOver()) await this.#recover(error);
+      if (isOver()) return;
+      if (!isOutage(error)) throw error;
+      await this.#recover(error);
       return;
     }
     this.#failedReads = 0;

@@ -1,4 +1,4 @@
-import { NightporterError, sleep, type Clock, type Wakeup } from '@nightporter/protocol';
+import { NightporterError, isNightporterError, sleep, type Clock, type Wakeup } from '@nightporter/protocol';
 
 /** Resolves when one of the bells rings. */
 export async function anyOf(...wakeups: readonly Wakeup[]): Promise<void> {
@@ -70,6 +70,11 @@ export async function limited<T>(call: () => Promise<T>, { clock, limitMs, over,
 
 export function storeUnavailable(message: string): NightporterError {
   return new NightporterError('NP_STORE_UNAVAILABLE', message);
+}
+
+/** What passes by itself. Anything else that a database call throws is a broken invariant, which trying again does not mend. */
+export function isOutage(error: unknown): boolean {
+  return isNightporterError(error, 'NP_STORE_UNAVAILABLE') || isNightporterError(error, 'NP_CAPTURE_LOST');
 }
 
 export function asError(reason: unknown): Error {

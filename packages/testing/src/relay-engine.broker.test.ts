@@ -12,6 +12,8 @@ import {
   type RelayUnderTest,
 } from './relay-engine.support.js';
 
+const broken = (): Promise<never> => Promise.reject(new TypeError('broken'));
+
 let world: MemoryWorld;
 let landed: readonly string[];
 let relays: RelayUnderTest[];
@@ -185,6 +187,24 @@ describe('a failing broker', () => {
     await world.clock.advance(20_000);
     expect(landed.filter((id) => id.startsWith('a/'))).toEqual(['a/1', 'a/2']);
   });
+});
+
+test.each<[string, () => RelaySetup]>([
+  ['the lease store', () => ({ ports: ({ leases }) => ({ leases: { ...leases, acquire: broken } }) })],
+  ['the reader', () => ({ ports: ({ reader }) => ({ reader: { ...reader, readUnsettled: broken } }) })],
+  [
+    'the stream',
+    () => ({
+      ports: ({ capture }) => ({
+        capture: { open: async (request) => ({ ...(await capture.open(request)), read: broken }) },
+      }),
+    }),
+  ],
+])('an error of %s that is no outage ends the relay, since trying again mends nothing', async (_name, setup) => {
+  const relay = startRelay(world, setup());
+  const ended = expect(relay.running).rejects.toThrow('broken');
+  await world.clock.advance(1_000);
+  await ended;
 });
 
 test('a failing database is waited for, and what was sent is not sent again', async () => {
