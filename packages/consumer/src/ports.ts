@@ -50,8 +50,10 @@ export interface IncomingEvent {
   readonly aggregate: AggregateKey;
   readonly topic: string;
   readonly form: PublicationForm;
-  /** Digest that travelled with the message. */
+  /** Digest that travelled with the message, or after an operator's edit the digest of what is applied instead. */
   readonly digest: string;
+  /** Only after an operator's edit: the digest of the event as its producer wrote it. */
+  readonly writtenDigest?: string;
   readonly messageId: string;
 }
 

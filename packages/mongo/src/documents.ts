@@ -85,7 +85,10 @@ export interface InboxDocument {
   readonly aggregate: AggregateKey;
   readonly version: number;
   readonly outcome: InboxOutcome;
+  /** Of the event as its producer wrote it. */
   readonly digest: string;
+  /** Of what the handler was given: differs only after an operator's edit. */
+  readonly appliedDigest: string;
   readonly attempts: number;
   readonly duplicates: number;
   readonly receivedAt: Date;
@@ -133,13 +136,25 @@ export interface ParkedDocument {
   readonly failure: ParkedFailure | null;
   readonly parkedAt: Date;
   readonly revision: number;
+  /** The message as it came, once an operator has edited `event`. */
+  readonly original?: StoredEvent;
+  /** The last edit. */
+  readonly edit?: OperatorNote;
+}
+
+/** Who decided what an operator decides, why, and when by the database's clock. */
+export interface OperatorNote {
+  readonly by: string;
+  readonly reason: string;
+  readonly at: Date;
 }
 
 /** `parked`, a message without a place in any sequence: see {@link asideId}. */
 export interface SetAsideDocument {
   readonly _id: string;
   readonly group: string;
-  readonly state: 'aside';
+  /** A copy that comes later makes a dismissed one `aside` again. */
+  readonly state: 'aside' | 'dismissed';
   readonly topic: string;
   readonly messageId: string;
   readonly body: Binary;
@@ -150,6 +165,27 @@ export interface SetAsideDocument {
   readonly count: number;
   readonly firstFailedAt: Date;
   readonly lastFailedAt: Date;
+  /** The last dismissal. */
+  readonly dismissal?: OperatorNote;
+}
+
+/** `operator_actions` in the consumer's database, about what a group has parked: written in the transaction of the action. */
+export interface GroupActionDocument extends OperatorNote {
+  readonly _id: ObjectId;
+  readonly action: 'retry' | 'edit-and-retry' | 'skip' | 'dismiss';
+  readonly group: string;
+  /** `_id` of the parked message. */
+  readonly target: string;
+  readonly eventId: EventId | null;
+  readonly eventType: string | null;
+  readonly aggregate: AggregateKey | null;
+  readonly version: number | null;
+  /** What was decided upon. */
+  readonly before: { readonly attempts: number; readonly revision: number; readonly failure: ParkedFailure | null };
+  /** Digests before and after an edit. */
+  readonly edit: { readonly digest: string; readonly appliedDigest: string } | null;
+  /** Names all actions of one bulk request. */
+  readonly bulk: string | null;
 }
 
 /** `started`: see {@link startedId}. */

@@ -66,7 +66,7 @@ function positionOperations(
 
 function inboxDocument(context: SaveContext, { event, outcome, attempts }: Of<'settle'>): InboxDocument {
   const { group, receivedAt, now, inboxRetentionMs } = context;
-  const { aggregate, digest, envelope } = event;
+  const { aggregate, digest, envelope, writtenDigest } = event;
   return {
     _id: placeId(group, aggregate, envelope.aggregateVersion),
     group,
@@ -74,7 +74,8 @@ function inboxDocument(context: SaveContext, { event, outcome, attempts }: Of<'s
     aggregate,
     version: envelope.aggregateVersion,
     outcome,
-    digest,
+    digest: writtenDigest ?? digest,
+    appliedDigest: digest,
     attempts,
     duplicates: 0,
     receivedAt,

@@ -7,13 +7,16 @@ export {
   ensureOutboxCollections,
   ensureRelayCollections,
 } from './collections.js';
+export { durableDatabase } from './database.js';
 export { connectMongo, type ConnectOptions } from './connect.js';
 export type {
   CheckpointDocument,
+  GroupActionDocument,
   GroupDocument,
   InboxDocument,
   LeaseDocument,
   OperatorActionDocument,
+  OperatorNote,
   ParkedDocument,
   PauseDocument,
   PositionDocument,
@@ -31,4 +34,5 @@ export type { Operator } from './operator-actions.js';
 export { createOutboxActions } from './outbox-actions.js';
 export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
 export { createProducerLedger } from './producer-ledger.js';
+export { parkedEvent } from './parked-documents.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';

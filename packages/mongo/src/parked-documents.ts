@@ -8,10 +8,11 @@ export function storedEvent(event: IncomingEvent): StoredEvent {
   return { eventId, eventType, envelope: JSON.stringify(envelope), topic, form, digest, messageId };
 }
 
-export type StoredParked = Pick<ParkedDocument, 'aggregate' | 'event' | 'state' | 'attempts' | 'revision'>;
+export type StoredParked = Pick<ParkedDocument, 'aggregate' | 'event' | 'state' | 'attempts' | 'revision' | 'original'>;
 
-export function parkedEvent({ aggregate, event, state, attempts, revision }: StoredParked): ParkedEvent {
+export function parkedEvent({ aggregate, event, state, attempts, revision, original }: StoredParked): ParkedEvent {
   const { topic, form, digest, messageId } = event;
   const envelope = JSON.parse(event.envelope) as EventEnvelope;
-  return { event: { envelope, aggregate, topic, form, digest, messageId }, state, attempts, revision };
+  const written = original === undefined ? {} : { writtenDigest: original.digest };
+  return { event: { envelope, aggregate, topic, form, digest, ...written, messageId }, state, attempts, revision };
 }

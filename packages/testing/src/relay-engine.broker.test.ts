@@ -137,12 +137,12 @@ describe('a failing broker', () => {
     await world.clock.advance(5_000);
     expect(landed).toHaveLength(30);
     await world.clock.advance(300_000);
-    expect(relay.shard()).toMatchObject({ topicsPaused: ['invoices-events'], rowsInMemory: 0, tracked: 0 });
+    expect(relay.shard()).toMatchObject({ topicsClosed: ['invoices-events'], rowsInMemory: 0, tracked: 0 });
     expect(world.database.outbox.find(idOf('invoice-0', 1))).toMatchObject({ status: 'PENDING', retryCount: 0 });
     away = false;
     await world.clock.advance(6_000);
     expect(landed).toHaveLength(60);
-    expect(relay.shard().topicsPaused).toEqual([]);
+    expect(relay.shard().topicsClosed).toEqual([]);
   });
 
   test('that takes nothing of one topic does not keep the next owner of the lease from the other topics', async () => {
@@ -162,13 +162,13 @@ describe('a failing broker', () => {
     await world.clock.advance(100);
     commit(world, 'odd');
     await world.clock.advance(60_000);
-    expect(relay.shard().topicsPaused).toEqual(['orders-events']);
+    expect(relay.shard().topicsClosed).toEqual(['orders-events']);
     commit(world, 'a', 'b', 'a');
     await world.clock.advance(11_000);
     expect([...landed].sort()).toEqual(['a/1', 'a/2', 'b/1']);
     await world.clock.advance(10_000);
     expect(world.database.outbox.find(idOf('odd', 1))).toMatchObject({ status: 'FAILED', retryCount: 0 });
-    expect(relay.shard().topicsPaused).toEqual([]);
+    expect(relay.shard().topicsClosed).toEqual([]);
   });
 
   test('that cannot take some aggregates for a while has them set aside, uncharged, and the checkpoint moves', async () => {

@@ -69,6 +69,7 @@ function goodCase() {
     version: event.aggregateVersion,
     outcome: event.eventType === 'OrderPaid' ? 'ignored' : 'applied',
     digest: event.digest,
+    appliedDigest: event.digest,
     attempts: 1,
     duplicates: 0,
     receivedAt: moment(event.aggregateVersion + 2),

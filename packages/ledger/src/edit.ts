@@ -1,0 +1,35 @@
+import {
+  ENVELOPE_BYTES_CEILING,
+  assertPayload,
+  digestOf,
+  encodeEnvelope,
+  type EventEnvelope,
+  type ReadVerdict,
+} from '@nightporter/contracts';
+import type { StoredEvent } from '@nightporter/mongo';
+import { invalid } from './requests.js';
+
+export type EventCheck = (envelope: EventEnvelope) => ReadVerdict;
+
+/**
+ * The stored message with other data: everything that names and orders the event stays, and the digest becomes the edited event's own,
+ * so that what is applied is exactly what the operator wrote.
+ *
+ * @throws NP_ACTION_INVALID for a tombstone, for data that its handler could not be given, and for an event that is too large;
+ * NP_PAYLOAD_NOT_JSON for data that JSON cannot carry.
+ */
+export function editedEvent(event: StoredEvent, data: unknown, read?: EventCheck): StoredEvent {
+  const { eventId, eventType, form } = event;
+  if (form !== 'original') throw invalid(`Event ${eventId} is a ${form}, which has no data; accepted: retry or skip.`);
+  assertPayload(data);
+  const envelope: EventEnvelope = { ...(JSON.parse(event.envelope) as EventEnvelope), data };
+  const verdict = read?.(envelope);
+  if (verdict !== undefined && verdict.kind !== 'event') {
+    throw invalid(`The edited ${eventType} ${eventId} could not be handled: ${verdict.reason}.`);
+  }
+  const { length } = encodeEnvelope(envelope);
+  if (length > ENVELOPE_BYTES_CEILING) {
+    throw invalid(`The edited event ${eventId} has ${length} bytes; accepted: at most ${ENVELOPE_BYTES_CEILING}.`);
+  }
+  return { ...event, envelope: JSON.stringify(envelope), digest: digestOf(envelope) };
+}
