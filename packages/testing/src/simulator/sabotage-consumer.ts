@@ -128,13 +128,13 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'no-ledger-sweep',
     removes: 'what the broker loses is found in the ledger (I14)',
-    breaks: ['TO-BE-SEEN'],
+    breaks: ['history: lost'],
     consumer: (ports) => ({ ...ports, ledgerSweep: { gaps: NO_GAPS, producers: [] } }),
   },
   {
     name: 'no-walk',
     removes: 'published rows are compared with what the group has, also where no gap shows (I14)',
-    breaks: ['TO-BE-SEEN'],
+    breaks: ['history: lost'],
     consumer: (ports) =>
       withProducers(ports, (producer) => ({
         ...producer,
@@ -144,7 +144,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'watermark-first',
     removes: 'the watermark follows what is settled or parked (I14)',
-    breaks: ['TO-BE-SEEN'],
+    breaks: ['I14 complete'],
     consumer: (ports) =>
       withProducers(ports, ({ ledger, registry }) => ({
         registry,

@@ -110,7 +110,7 @@ export const RELAY_SABOTAGES: readonly Sabotage[] = [
   {
     name: 'unconditional-claim',
     removes: 'a row is claimed only as it was read',
-    breaks: ['TO-BE-SEEN'],
+    breaks: ['PUBLISHED always wins'],
     relay: (ports, { database: { outbox } }) => ({
       ...ports,
       marker: {
