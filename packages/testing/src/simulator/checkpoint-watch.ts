@@ -1,5 +1,5 @@
 import type { CheckpointSave, MemoryOutbox, StoredRow } from '../memory/index.js';
-import type { AggregateKey, EventId } from '@nightporter/protocol';
+import { aggregateKey, type AggregateKey, type EventId } from '@nightporter/protocol';
 import type { RelayEvent } from '@nightporter/relay';
 import { nameOf, type Report } from './assertions.js';
 
@@ -22,6 +22,8 @@ export class CheckpointWatch {
   readonly #failedSends = new Map<string, number>();
   /** Rows that a relay may have deferred while their topic was closed; a sweep brings them back. */
   readonly #deferrable = new Set<EventId>();
+  /** Aggregates whose lane may still be held after their topic has opened: until the sweep that follows reaches them. */
+  readonly #lanesHeld = new Set<AggregateKey>();
 
   constructor(outbox: MemoryOutbox, report: Report) {
     this.#outbox = outbox;
@@ -51,12 +53,21 @@ export class CheckpointWatch {
       if (event.error.failure === 'transient') this.#failedSends.set(key, (this.#failedSends.get(key) ?? 0) + 1);
       return;
     }
+    this.#laneMoves(aggregateKey(event.row));
     const wasClosed = (this.#failedSends.get(key) ?? 0) >= FAILED_SENDS_MIN;
     this.#failedSends.delete(key);
     if (!wasClosed) return;
     for (const row of this.#outbox.rows()) {
-      if (row.topic === topic && this.#shardOf(row.slot) === shard) this.#deferrable.add(row.eventId);
+      if (row.status === 'PUBLISHED' || row.topic !== topic || this.#shardOf(row.slot) !== shard) continue;
+      this.#deferrable.add(row.eventId);
+      if (row.eventId !== event.row.eventId) this.#lanesHeld.add(row.aggregate);
     }
+  }
+
+  /** What came to a lane before it sends again may have been deferred. */
+  #laneMoves(aggregate: AggregateKey): void {
+    if (!this.#lanesHeld.delete(aggregate)) return;
+    for (const row of this.#outbox.rows()) if (row.aggregate === aggregate) this.#deferrable.add(row.eventId);
   }
 
   rowChanged(_before: StoredRow, after: StoredRow): void {
@@ -95,7 +106,7 @@ export class CheckpointWatch {
   #mayBeDeferred(row: StoredRow): boolean {
     const heldFrom = this.#heldFrom.get(row.aggregate) ?? Number.POSITIVE_INFINITY;
     if (this.#everythingPaused || row.aggregateVersion >= heldFrom || this.#refusedTopics.has(row.topic)) return true;
-    if (this.#deferrable.has(row.eventId)) return true;
+    if (this.#deferrable.has(row.eventId) || this.#lanesHeld.has(row.aggregate)) return true;
     const place = [' ', this.#shardOf(row.slot), ' ', row.topic].join('');
     return [...this.#failedSends].some(([key, count]) => count >= FAILED_SENDS_MIN && key.endsWith(place));
   }
