@@ -19,6 +19,7 @@ function isOtherwiseCalm(knobs: Knobs): boolean {
     knobs.topicFailures,
     knobs.throttling,
     knobs.operatorPauses,
+    knobs.polling,
   ].some((isOn) => isOn);
   return !isDisturbed && databaseFaults + brokerFaults + crashAtCalls === 0 && slowness <= 4;
 }
