@@ -144,6 +144,8 @@ describe('a stack of our own', () => {
     const database = client(stack.mongodb.uri).db('admin');
     await database.command({ ping: 1 });
     stack.mongodb.pause();
+    // The signal stops a busy server a moment later; what it was asked before that, it may still answer.
+    await expect.poll(() => readFileSync(`/proc/${stack.mongodb.processId!}/stat`, 'utf8')).toMatch(/\) T /);
     let answered = false;
     const ping = database.command({ ping: 1 }).then(() => (answered = true));
     await new Promise((resolve) => setTimeout(resolve, 500));
