@@ -1,38 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMemoryWorld, type MemoryWorld } from './memory/index.js';
-import {
-  commit,
-  idOf,
-  startRelay,
-  statusOf,
-  stopRelay,
-  unavailable,
-  watchLandings,
-  type RelaySetup,
-  type RelayUnderTest,
-} from './relay-engine.support.js';
+import { describe, expect, test } from 'vitest';
+import { landed, start, world } from './relay-engine.fixture.js';
+import { commit, idOf, startRelay, statusOf, unavailable, type RelaySetup } from './relay-engine.support.js';
 
 const broken = (): Promise<never> => Promise.reject(new TypeError('broken'));
-
-let world: MemoryWorld;
-let landed: readonly string[];
-let relays: RelayUnderTest[];
-
-beforeEach(() => {
-  world = createMemoryWorld();
-  landed = watchLandings(world);
-  relays = [];
-});
-
-afterEach(async () => {
-  for (const relay of relays) await stopRelay(world, relay);
-});
-
-function start(setup: RelaySetup = {}): RelayUnderTest {
-  const relay = startRelay(world, setup);
-  relays.push(relay);
-  return relay;
-}
 
 describe('a failing broker', () => {
   test('that is down for long kills and charges nothing', async () => {

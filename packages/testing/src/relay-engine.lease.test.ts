@@ -1,36 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMemoryWorld, type MemoryWorld } from './memory/index.js';
-import {
-  Barrier,
-  commit,
-  startRelay,
-  statusOf,
-  stopRelay,
-  unavailable,
-  watchLandings,
-  type RelaySetup,
-  type RelayUnderTest,
-} from './relay-engine.support.js';
-
-let world: MemoryWorld;
-let landed: readonly string[];
-let relays: RelayUnderTest[];
-
-beforeEach(() => {
-  world = createMemoryWorld();
-  landed = watchLandings(world);
-  relays = [];
-});
-
-afterEach(async () => {
-  for (const relay of relays) await stopRelay(world, relay);
-});
-
-function start(setup: RelaySetup = {}): RelayUnderTest {
-  const relay = startRelay(world, setup);
-  relays.push(relay);
-  return relay;
-}
+import { describe, expect, test } from 'vitest';
+import { landed, relays, start, world } from './relay-engine.fixture.js';
+import { Barrier, commit, statusOf, stopRelay, unavailable } from './relay-engine.support.js';
 
 describe('the lease', () => {
   test('goes to a standby at once when its holder stops', async () => {

@@ -1,36 +1,7 @@
 import { epoch } from '@nightporter/protocol';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMemoryWorld, type MemoryWorld } from './memory/index.js';
-import {
-  commit,
-  idOf,
-  startRelay,
-  statusOf,
-  stopRelay,
-  watchLandings,
-  type RelaySetup,
-  type RelayUnderTest,
-} from './relay-engine.support.js';
-
-let world: MemoryWorld;
-let landed: readonly string[];
-let relays: RelayUnderTest[];
-
-beforeEach(() => {
-  world = createMemoryWorld();
-  landed = watchLandings(world);
-  relays = [];
-});
-
-afterEach(async () => {
-  for (const relay of relays) await stopRelay(world, relay);
-});
-
-function start(setup: RelaySetup = {}): RelayUnderTest {
-  const relay = startRelay(world, setup);
-  relays.push(relay);
-  return relay;
-}
+import { describe, expect, test } from 'vitest';
+import { landed, start, world } from './relay-engine.fixture.js';
+import { commit, idOf, statusOf, stopRelay, type RelaySetup, type RelayUnderTest } from './relay-engine.support.js';
 
 const polling = (owner: string, options: RelaySetup['options'] = {}): RelayUnderTest =>
   start({ owner, options: { capture: 'polling', ...options } });

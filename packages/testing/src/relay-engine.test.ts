@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMemoryWorld, type MemoryWorld } from './memory/index.js';
+import { describe, expect, test } from 'vitest';
+import { landed, start, world } from './relay-engine.fixture.js';
 import {
   Barrier,
   commit,
@@ -8,30 +8,8 @@ import {
   statusOf,
   stopRelay,
   unavailable,
-  watchLandings,
   type RelaySetup,
-  type RelayUnderTest,
 } from './relay-engine.support.js';
-
-let world: MemoryWorld;
-let landed: readonly string[];
-let relays: RelayUnderTest[];
-
-beforeEach(() => {
-  world = createMemoryWorld();
-  landed = watchLandings(world);
-  relays = [];
-});
-
-afterEach(async () => {
-  for (const relay of relays) await stopRelay(world, relay);
-});
-
-function start(setup: RelaySetup = {}): RelayUnderTest {
-  const relay = startRelay(world, setup);
-  relays.push(relay);
-  return relay;
-}
 
 describe('what commits', () => {
   test('is published in the order of its aggregate, marked, and passed by the checkpoint', async () => {
