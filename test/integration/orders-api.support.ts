@@ -33,8 +33,11 @@ export interface OrdersApi {
   close(): Promise<void>;
 }
 
-export async function startOrdersApi(options: { catalogue?: Catalogue } = {}): Promise<OrdersApi> {
-  const client: MongoClient = await connectMongo({ uri: sharedStack().mongodbUri, poolMax: 50 });
+export async function startOrdersApi(
+  options: { catalogue?: Catalogue; mongodbUri?: string; commandMs?: number } = {},
+): Promise<OrdersApi> {
+  const uri = options.mongodbUri ?? sharedStack().mongodbUri;
+  const client: MongoClient = await connectMongo({ uri, poolMax: 50 });
   const database = uniqueName('orders');
   await ensureOutboxCollections(client, database);
   await ensureOrdersCollections(client, database);
@@ -50,6 +53,7 @@ export async function startOrdersApi(options: { catalogue?: Catalogue } = {}): P
         catalogue: options.catalogue ?? ordersCatalogue,
       }),
       idempotencyRetentionMs: 3_600_000,
+      commandMs: options.commandMs ?? 8_000,
     }),
     logger: createLogger({ name: 'orders-api', level: 'silent' }),
     checks: {},

@@ -26,6 +26,7 @@ export type {
   StartedDocument,
   StoredEvent,
 } from './documents.js';
+export { guarded } from './driver-errors.js';
 export { engineOf, type Engine } from './engine.js';
 export { createGroupRegistry } from './group-registry.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';

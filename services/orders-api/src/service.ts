@@ -23,6 +23,7 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof ordersAp
       database,
       outbox: createOutbox({ client, database, source: ORDERS_SOURCE, catalogue: ordersCatalogue }),
       idempotencyRetentionMs: config.idempotencyHours * HOUR_MS,
+      commandMs: config.commandMs,
     }),
     logger,
     checks: {

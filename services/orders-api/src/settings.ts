@@ -17,4 +17,11 @@ export const ordersApiSettings = {
     default: '24',
     description: 'How long a repeated request with the same Idempotency-Key gets the first answer.',
   }),
+  commandMs: setting({
+    name: 'COMMAND_MS',
+    kind: integer({ min: 1_000, max: 60_000 }),
+    unit: 'ms',
+    default: '8000',
+    description: 'How long a command is tried while the database fails or other requests win; then it is answered 503.',
+  }),
 };

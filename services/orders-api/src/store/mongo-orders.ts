@@ -1,3 +1,4 @@
+import { guarded } from '@nightporter/mongo';
 import type { EmitRequest, Outbox, TransactionScope } from '@nightporter/outbox';
 import { NightporterError } from '@nightporter/protocol';
 import { MongoServerError, type ClientSession, type MongoClient } from 'mongodb';
@@ -11,6 +12,8 @@ export interface MongoOrdersOptions {
   readonly outbox: Outbox;
   /** How long a repeat of a request gets the first one's answer. */
   readonly idempotencyRetentionMs: number;
+  /** How long a command is tried while the database fails or others win; then NP_STORE_UNAVAILABLE or NP_TRANSACTION_CONFLICT. */
+  readonly commandMs: number;
 }
 
 /**
@@ -28,6 +31,7 @@ export function createMongoOrders(options: MongoOrdersOptions): Orders {
         try {
           return await options.outbox.transaction((scope) => executeIn(scope, request, { ...options, collections }), {
             headers: request.headers,
+            retryMs: options.commandMs,
           });
         } catch (error) {
           // Looked at out here only: a duplicate key inside a transaction has ended it already.
@@ -36,7 +40,7 @@ export function createMongoOrders(options: MongoOrdersOptions): Orders {
       }
     },
     find: async (orderId) => {
-      const document = await collections.orders.findOne({ _id: orderId });
+      const document = await guarded(`reading order ${orderId}`, () => collections.orders.findOne({ _id: orderId }));
       return document === null ? null : orderOf(document);
     },
   };
