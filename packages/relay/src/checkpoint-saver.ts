@@ -21,6 +21,7 @@ export class CheckpointSaver {
   #saving: Promise<void> | null = null;
   #cancelTimer: (() => void) | null = null;
   #lastSavedAtMs = -Infinity;
+  #uncoveredSinceMs: number | null = null;
 
   constructor(context: SessionContext) {
     this.#context = context;
@@ -36,10 +37,16 @@ export class CheckpointSaver {
     return this.#savedSeq;
   }
 
+  /** Since when something delivered has waited for a checkpoint that moves; null when all of it is covered. */
+  get uncoveredSinceMs(): number | null {
+    return this.#uncoveredSinceMs;
+  }
+
   /** A fresh stream: what the one before delivered is left to the sweep, and its tokens are of no more use. */
   startAnew(): void {
     this.#tracker = new CheckpointTracker(this.#context.options.trackedMax);
     this.#candidate = null;
+    this.#uncoveredSinceMs = null;
   }
 
   forbid(): void {
@@ -48,6 +55,8 @@ export class CheckpointSaver {
 
   allow(): void {
     this.#allowed = true;
+    // What was delivered while no save was allowed has waited for nothing that a save could have done.
+    this.#uncoveredSinceMs = null;
     this.touch({ idle: false });
   }
 
@@ -59,6 +68,7 @@ export class CheckpointSaver {
       this.#rowsMoved ||= !idle;
       this.#context.room.ring();
     }
+    if (this.#isUncovered()) this.#uncoveredSinceMs ??= this.#context.ports.clock.now();
     this.#schedule();
   }
 
@@ -81,6 +91,10 @@ export class CheckpointSaver {
 
   close(): void {
     this.#stopTimer();
+  }
+
+  #isUncovered(): boolean {
+    return this.#candidate !== null || this.#tracker.size > 0;
   }
 
   #isWanted(): boolean {
@@ -128,8 +142,9 @@ export class CheckpointSaver {
     }
     this.#savedSeq = seq;
     this.#lastSavedAtMs = ports.clock.now();
+    this.#uncoveredSinceMs = this.#isUncovered() ? this.#lastSavedAtMs : null;
     progress.counts.checkpointsSaved += 1;
-    progress.checkpointAtMs = this.#lastSavedAtMs;
+    progress.checkpointAtMs = progress.aheadAtMs = this.#lastSavedAtMs;
     ports.observe({ kind: 'checkpoint-saved', shard: shard.id, seq });
   }
 

@@ -19,8 +19,35 @@ export class Progress {
     checkpointsSaved: 0,
     databaseFailures: 0,
   };
+  /** Requests for the lease without an answer, since the last one that had one. */
+  leaseFailuresInARow = 0;
+  leaseAnsweredAtMs: number | null = null;
+  /** A session got ahead: something was read, marked or saved that was not before. */
+  aheadAtMs: number | null = null;
   readAtMs: number | null = null;
   capturedAtMs: number | null = null;
   markedAtMs: number | null = null;
   checkpointAtMs: number | null = null;
+  /** Since when there have been rows in memory without a pause. */
+  rowsSinceMs: number | null = null;
+
+  /** What a session before did says nothing about the one that begins. */
+  beginSession(nowMs: number): void {
+    this.aheadAtMs = nowMs;
+    this.readAtMs = null;
+    this.capturedAtMs = null;
+    this.markedAtMs = null;
+    this.checkpointAtMs = null;
+    this.rowsSinceMs = null;
+  }
+
+  /** Told of every change of the number of rows in memory. */
+  rowsInMemory(rows: number, nowMs: number): void {
+    this.rowsSinceMs = rows === 0 ? null : (this.rowsSinceMs ?? nowMs);
+  }
+
+  /** How long rows have been in memory with none of them marked; null while there are none. */
+  unmarkedForMs(nowMs: number): number | null {
+    return this.rowsSinceMs === null ? null : nowMs - Math.max(this.rowsSinceMs, this.markedAtMs ?? -Infinity);
+  }
 }

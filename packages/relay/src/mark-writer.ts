@@ -127,7 +127,8 @@ export class MarkWriter {
       else if (mark.kind === 'published' || mark.kind === 'failed') written[mark.kind] += 1;
       this.#applyOne(mark, outcome, nowMs);
     });
-    progress.markedAtMs = nowMs;
+    // A mark that is refused leaves its row as it was: the relay has got no further.
+    if (written.refused < batch.length) progress.markedAtMs = progress.aheadAtMs = nowMs;
     progress.counts.refused += written.refused;
     progress.counts.missing += written.missing;
     ports.observe({ kind: 'marked', ...written });

@@ -59,6 +59,7 @@ export class Session {
   constructor(details: SessionDetails) {
     this.#details = details;
     this.#deadlineMs = details.deadlineMs;
+    details.progress.beginSession(details.ports.clock.now());
     this.#context = this.#createContext();
     const onSettled = (): void => {
       this.#saver.touch({ idle: false });
@@ -141,6 +142,11 @@ export class Session {
       paused: this.#pauses.pause,
       tracked: this.#saver.tracker.size,
       checkpointSeq: this.#saver.savedSeq,
+      leaseFailuresInARow: progress.leaseFailuresInARow,
+      sinceLeaseAnswerMs: since(progress.leaseAnsweredAtMs),
+      sinceAheadMs: since(progress.aheadAtMs),
+      unmarkedForMs: progress.unmarkedForMs(nowMs),
+      uncoveredForMs: since(this.#saver.uncoveredSinceMs),
       sinceReadMs: since(progress.readAtMs),
       sinceCaptureMs: since(progress.capturedAtMs),
       sinceMarkMs: since(progress.markedAtMs),
@@ -190,7 +196,7 @@ export class Session {
 
   readonly #pump = (): void => {
     if (this.over.rungForGood) return;
-    const { lanes, room } = this.#context;
+    const { lanes, progress, room } = this.#context;
     this.#sender.begin(this.#mayBegin);
     this.#beginClaims();
     this.#reader.wake();
@@ -198,6 +204,7 @@ export class Session {
       this.#marks.push({ kind: 'unanswered', item, row: item.row });
     }
     if (lanes.takeSweepWanted()) this.#sweeper.request();
+    progress.rowsInMemory(lanes.rowsInMemory, this.#details.ports.clock.now());
     if (lanes.hasRoom) room.ring();
     this.#armTimer(lanes.nextDueAtMs);
   };

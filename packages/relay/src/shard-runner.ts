@@ -80,6 +80,7 @@ export class ShardRunner {
   snapshot(): ShardSnapshot {
     if (this.#session !== null) return this.#session.snapshot();
     const { windowMax } = this.#options;
+    const { leaseAnsweredAtMs } = this.#progress;
     return {
       shard: this.#shard.id,
       state: this.#hasStopped ? 'stopped' : 'standby',
@@ -92,6 +93,11 @@ export class ShardRunner {
       paused: NOTHING_PAUSED,
       tracked: 0,
       checkpointSeq: 0,
+      leaseFailuresInARow: this.#progress.leaseFailuresInARow,
+      sinceLeaseAnswerMs: leaseAnsweredAtMs === null ? null : this.#ports.clock.now() - leaseAnsweredAtMs,
+      sinceAheadMs: null,
+      unmarkedForMs: null,
+      uncoveredForMs: null,
       sinceReadMs: null,
       sinceCaptureMs: null,
       sinceMarkMs: null,
@@ -168,11 +174,14 @@ export class ShardRunner {
     try {
       const request = { shard: this.#shard.id, owner, durationMs: leaseMs };
       const outcome = await this.#limited(() => leases.acquire(request), { limitMs, over });
+      this.#progress.leaseFailuresInARow = 0;
+      this.#progress.leaseAnsweredAtMs = clock.now();
       if (outcome.kind === 'refused') return { kind: 'refused' };
       return { kind: 'held', epoch: outcome.epoch, deadlineMs: leaseDeadline({ requestedAtMs, leaseMs }) };
     } catch (error) {
       if (over.rungForGood) return { kind: 'unknown' };
       if (!isOutage(error)) throw error;
+      this.#progress.leaseFailuresInARow += 1;
       this.#progress.counts.databaseFailures += 1;
       observe({ kind: 'database-unavailable', operation: 'leases.acquire', error });
       return { kind: 'unknown' };

@@ -49,7 +49,17 @@ export interface ShardSnapshot {
   readonly tracked: number;
   /** Sequence number of the last saved checkpoint in this epoch; 0 while there is none. */
   readonly checkpointSeq: number;
-  /** Milliseconds since the stream last answered, brought a row, and since a mark and a checkpoint were last written. */
+  /** Requests for the lease that had no answer, since one had. */
+  readonly leaseFailuresInARow: number;
+  /** Milliseconds since the last answer to a request for the lease; null before the first. */
+  readonly sinceLeaseAnswerMs: number | null;
+  /** Milliseconds since this session last got ahead: read, marked or saved something. Null while it holds no lease. */
+  readonly sinceAheadMs: number | null;
+  /** How long rows have been in memory with none of them marked; null while there are none. */
+  readonly unmarkedForMs: number | null;
+  /** How long something that was read from the stream has waited for a checkpoint that moves; null when all of it is covered. */
+  readonly uncoveredForMs: number | null;
+  /** Milliseconds since the stream last answered, brought a row, and since a mark and a checkpoint were last written, in this session. */
   readonly sinceReadMs: number | null;
   readonly sinceCaptureMs: number | null;
   readonly sinceMarkMs: number | null;

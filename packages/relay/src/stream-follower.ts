@@ -96,7 +96,7 @@ export class StreamFollower {
     const { ports, progress, over } = this.#context;
     const { saver, repairs, missed } = this.#parts;
     const nowMs = ports.clock.now();
-    progress.readAtMs = nowMs;
+    progress.readAtMs = progress.aheadAtMs = nowMs;
     if (batch.rows.length > 0) {
       progress.capturedAtMs = nowMs;
       progress.counts.captured += batch.rows.length;

@@ -98,7 +98,7 @@ export class Sweeper {
   }
 
   async #sweepSlot(slot: Slot, take: (row: OutboxRow, lowest: boolean) => void): Promise<number | Over> {
-    const { calls, ports, options, pump } = this.#context;
+    const { calls, ports, options, progress, pump } = this.#context;
     const limit = options.capture === 'polling' ? options.pollBatchMax : options.sweepPageMax;
     let after: SweepCursor | null = null;
     let lane: string | null = null;
@@ -108,6 +108,7 @@ export class Sweeper {
       const request = { slot, after, limit };
       const page = await calls.untilDone('reader.readUnsettled', () => ports.reader.readUnsettled(request));
       if (page === OVER) return OVER;
+      progress.aheadAtMs = ports.clock.now();
       for (const row of page) {
         const key = laneKeyOf(row);
         take(row, key !== lane);

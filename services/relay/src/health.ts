@@ -1,20 +1,30 @@
 import type { RelaySnapshot, ShardSnapshot } from '@nightporter/relay';
 
-/** Nothing read, or nothing marked, for so long counts as standing still. */
+/** No step ahead for so long counts as standing still. */
 const STILL_MS = 30_000;
+/** A failed send that was not repeated for so long is over: its row is gone, or its topic is probed seldom and named as closed. */
+const SEND_FAILURE_MS = 60_000;
 
-/** Sends that failed since one last succeeded, and what the last of them said. */
+/** Sends to one topic that failed since one last succeeded, when the last of them did, and what it said. */
 export interface SendHealth {
+  readonly topic: string;
   readonly failuresInARow: number;
-  readonly lastError: string | null;
+  readonly sinceLastMs: number;
+  readonly lastError: string;
 }
 
 /**
- * Why a relay makes no progress; empty when it does. One that stands by for another's lease is healthy: it is doing its work.
- * So is one that an operator has paused; its snapshot says so.
+ * Why a relay makes no progress; empty when it does. One that stands by for another's lease is healthy as long as its requests for the
+ * lease are answered: it is doing its work. So is one that an operator has paused; its snapshot says so.
  */
-export function relayProblems(snapshot: RelaySnapshot, sends: SendHealth): readonly string[] {
-  return [...snapshot.shards.flatMap(shardProblems), ...sendProblems(sends)];
+export function relayProblems(snapshot: RelaySnapshot, sends: readonly SendHealth[]): readonly string[] {
+  const problems = snapshot.shards.flatMap(shardProblems);
+  return snapshot.shards.some(isServed) ? [...problems, ...sends.flatMap(sendProblems)] : problems;
+}
+
+/** Held by this relay. Where it holds nothing, what its sends came to is of no more interest. */
+function isServed(shard: ShardSnapshot): boolean {
+  return shard.state !== 'standby' && shard.state !== 'stopped';
 }
 
 function shardProblems(shard: ShardSnapshot): readonly string[] {
@@ -22,7 +32,7 @@ function shardProblems(shard: ShardSnapshot): readonly string[] {
   const closed = shard.topicsClosed.map((topic) => `topic ${topic} cannot be sent to`);
   switch (shard.state) {
     case 'standby':
-      return [];
+      return leaseProblems(shard).map((reason) => `${name} ${reason}`);
     case 'starting':
       return [`${name} is starting`];
     case 'suspended':
@@ -37,23 +47,38 @@ function shardProblems(shard: ShardSnapshot): readonly string[] {
   }
 }
 
+function leaseProblems({ leaseFailuresInARow, sinceLeaseAnswerMs }: ShardSnapshot): readonly string[] {
+  if (leaseFailuresInARow > 0) return [`asked ${leaseFailuresInARow} times for its lease without an answer`];
+  if (sinceLeaseAnswerMs === null) return ['has not been told yet who holds its lease'];
+  const isStill = longerThan(sinceLeaseAnswerMs);
+  return isStill ? [`has not been told for ${seconds(sinceLeaseAnswerMs)} who holds its lease`] : [];
+}
+
 function stillness(shard: ShardSnapshot): readonly string[] {
+  const { state, rowsInMemory, unmarkedForMs, uncoveredForMs, sinceAheadMs } = shard;
   const reasons: string[] = [];
-  // With rows in hand that are being marked, reading waits for room: the broker is slow, or sends are limited.
-  const isBusy = shard.rowsInMemory > 0 && shard.sinceMarkMs !== null && !longerThan(shard.sinceMarkMs);
-  const isReading = shard.state === 'following' || shard.state === 'polling';
-  if (isReading && !isBusy && longerThan(shard.sinceReadMs)) {
-    const source = shard.state === 'polling' ? 'the outbox' : 'the change stream';
-    reasons.push(`has read nothing from ${source} for ${seconds(shard.sinceReadMs)}`);
+  if (state === 'sweeping' && longerThan(sinceAheadMs)) {
+    reasons.push(`is sweeping and got no further for ${seconds(sinceAheadMs)}`);
   }
-  if (shard.rowsInMemory > 0 && longerThan(shard.sinceMarkMs)) {
-    reasons.push(`holds ${shard.rowsInMemory} rows and has marked none for ${seconds(shard.sinceMarkMs)}`);
+  // With rows in hand that are being marked, reading waits for room: the broker is slow, or sends are limited.
+  const isBusy = unmarkedForMs !== null && !longerThan(unmarkedForMs);
+  const sinceReadMs = shard.sinceReadMs ?? sinceAheadMs;
+  if (state !== 'sweeping' && !isBusy && longerThan(sinceReadMs)) {
+    const source = state === 'polling' ? 'the outbox' : 'the change stream';
+    reasons.push(`has read nothing from ${source} for ${seconds(sinceReadMs)}`);
+  }
+  if (longerThan(unmarkedForMs)) {
+    reasons.push(`holds ${rowsInMemory} rows and has marked none for ${seconds(unmarkedForMs)}`);
+  }
+  if (state === 'following' && longerThan(uncoveredForMs)) {
+    reasons.push(`reads on, and its checkpoint has not moved for ${seconds(uncoveredForMs)}`);
   }
   return reasons;
 }
 
-function sendProblems({ failuresInARow, lastError }: SendHealth): readonly string[] {
-  return failuresInARow === 0 ? [] : [`the last ${failuresInARow} sends failed: ${lastError ?? 'no reason was given'}`];
+function sendProblems({ topic, failuresInARow, sinceLastMs, lastError }: SendHealth): readonly string[] {
+  if (failuresInARow === 0 || sinceLastMs > SEND_FAILURE_MS) return [];
+  return [`the last ${failuresInARow} sends to ${topic} failed: ${lastError}`];
 }
 
 function longerThan(sinceMs: number | null): boolean {

@@ -1,22 +1,22 @@
-import { aggregateKey } from '@nightporter/protocol';
+import { aggregateKey, type Clock } from '@nightporter/protocol';
 import type { OutboxRow } from '@nightporter/contracts';
 import type { RelayEvent, RelayObserver } from '@nightporter/relay';
 import type { Logger } from '@nightporter/runtime';
 import type { SendHealth } from './health.js';
+import { createSendHealth } from './send-health.js';
 
 /** Writes what the relay tells into the log, and keeps what readiness asks for. */
-export function createRelayObserver(logger: Logger): { observe: RelayObserver; sends: () => SendHealth } {
-  let sends: SendHealth = { failuresInARow: 0, lastError: null };
+export function createRelayObserver(
+  logger: Logger,
+  clock: Clock,
+): { observe: RelayObserver; sends: () => readonly SendHealth[] } {
+  const sends = createSendHealth(clock);
   return {
     observe: (event) => {
-      if (event.kind === 'published') sends = { failuresInARow: 0, lastError: null };
-      // A message that the broker refuses for what it is says nothing about the broker.
-      if (event.kind === 'send-failed' && event.error.failure !== 'permanent') {
-        sends = { failuresInARow: sends.failuresInARow + 1, lastError: event.error.message };
-      }
+      sends.observe(event);
       write(logger, event);
     },
-    sends: () => sends,
+    sends: sends.failing,
   };
 }
 

@@ -26,7 +26,7 @@ type RelayConfig = ConfigOf<typeof relaySettings>;
 async function start({ config, logger, signal }: ServiceContext<RelayConfig>): Promise<RunningService> {
   const connection = brokerConnection(config, logger);
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'relay' });
-  const observer = createRelayObserver(logger);
+  const observer = createRelayObserver(logger, systemClock);
   let relay: Relay | null = null;
   let preflight = 'topics are being checked';
   const health = await createHealthServer({
