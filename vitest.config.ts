@@ -29,6 +29,7 @@ function onTheStack(name: string, timeoutMs: number) {
 
 export default defineConfig({
   test: {
+    reporters: ['./test/support/figures-reporter.ts', 'default'],
     projects: [
       {
         ...shared,
@@ -42,6 +43,7 @@ export default defineConfig({
       onTheStack('integration', 90_000),
       onTheStack('e2e', 180_000),
       onTheStack('faults', 180_000),
+      onTheStack('proof', 900_000),
     ],
   },
 });

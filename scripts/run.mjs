@@ -4,7 +4,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -17,8 +17,13 @@ const [command = 'help', ...args] = process.argv.slice(2);
 
 /** Commands that are built programs, by the file in scripts/dist that they run. */
 const PROGRAMS = new Set(['demo', 'stack', 'simulate', 'catalogue']);
+/** Commands that run one folder of proofs at full size, each sentence with its figures. */
+const PROOFS = new Map([
+  ['test:relay', 'test/proof/relay/'],
+  ['test:consumer', 'test/proof/consumer/'],
+]);
 /** Commands that start a RocketMQ. */
-const ON_THE_STACK = new Set(['demo', 'stack', 'test']);
+const ON_THE_STACK = new Set(['demo', 'stack', 'test', ...PROOFS.keys()]);
 const PREFETCH_LIMIT_MS = 15 * 60_000;
 
 await main();
@@ -29,8 +34,11 @@ async function main() {
   if (command === 'setup') return void install();
   if (command === 'build') return void (install(), build());
   if (command === 'test') return void (install(), await test(jars));
-  if (!PROGRAMS.has(command))
-    return fail(`unknown command "${command}"; one of: setup, build, test, ${[...PROGRAMS].join(', ')}`);
+  if (PROOFS.has(command)) return void (install(), build(), await jars, prove(PROOFS.get(command)));
+  if (!PROGRAMS.has(command)) {
+    const commands = ['setup', 'build', 'test', ...PROOFS.keys(), ...PROGRAMS];
+    return fail(`unknown command "${command}"; one of: ${commands.join(', ')}`);
+  }
   install();
   build(programProjects());
   await jars;
@@ -140,6 +148,23 @@ async function test(jars) {
   run(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...args]);
 }
 
+/** `--json FILE` keeps the figures; everything else is vitest's, such as `-t` with part of a sentence. */
+function prove(folder) {
+  const at = args.indexOf('--json');
+  const [, file] = at < 0 ? [] : args.splice(at, 2);
+  if (at >= 0 && file === undefined) return fail('--json needs the name of a file');
+  if (file !== undefined) process.env.NIGHTPORTER_FIGURES = resolve(file);
+  process.env.NIGHTPORTER_PROOF = 'full';
+  run(process.execPath, [
+    join(root, 'node_modules', 'vitest', 'vitest.mjs'),
+    'run',
+    '--project',
+    'proof',
+    folder,
+    ...args,
+  ]);
+}
+
 async function sequence(steps) {
   for (const [name, file, stepArgs] of steps) await step(name, file, stepArgs);
 }
@@ -168,7 +193,7 @@ async function step(name, file, stepArgs) {
 function run(file, runArgs) {
   const result = spawnSync(file, runArgs, {
     cwd: root,
-    stdio: ['ignore', command === 'test' ? 'inherit' : 2, 'inherit'],
+    stdio: ['ignore', command.startsWith('test') ? 'inherit' : 2, 'inherit'],
   });
   if (result.error) fail(`cannot run ${file}: ${result.error.message}`);
   if (result.signal) fail(`${file} was ended by ${result.signal}`);

@@ -1,0 +1,9 @@
+/**
+ * How large a proof is. `npm test` runs all of them small, so that each rule is tried in every run; `npm run test:relay` and
+ * `npm run test:consumer` run them in full.
+ */
+export const IS_FULL = process.env['NIGHTPORTER_PROOF'] === 'full';
+
+export function sized<Value>({ full, small }: { full: Value; small: Value }): Value {
+  return IS_FULL ? full : small;
+}

@@ -1,0 +1,35 @@
+import { writeFileSync } from 'node:fs';
+import type { Reporter, TestCase } from 'vitest/node';
+import type { Figures } from './figures.js';
+
+/** Where the figures of a run are kept as JSON, if anywhere. */
+const FILE = process.env['NIGHTPORTER_FIGURES'];
+
+interface Shown {
+  readonly sentence: string;
+  readonly outcome: string;
+  readonly engine: string;
+  readonly seconds: number;
+  readonly figures: Figures;
+}
+
+/** Prints each test that has figures as one line: outcome, sentence, figures, engine. Tests without figures are the other reporters'. */
+export default class FiguresReporter implements Reporter {
+  readonly #shown: Shown[] = [];
+
+  onTestCaseResult(test: TestCase): void {
+    const { figures, engine = 'unknown engine' } = test.meta();
+    if (figures === undefined) return;
+    const { state } = test.result();
+    const seconds = Math.round((test.diagnostic()?.duration ?? 0) / 100) / 10;
+    this.#shown.push({ sentence: test.fullName, outcome: state, engine, seconds, figures });
+    const told = Object.entries(figures).map(([name, value]) => `${name} ${value}`);
+    process.stdout.write(
+      `${state === 'passed' ? '✓' : '✗'} ${test.fullName}: ${told.join(', ')} (${engine}, ${seconds} s)\n`,
+    );
+  }
+
+  onTestRunEnd(): void {
+    if (FILE !== undefined) writeFileSync(FILE, `${JSON.stringify(this.#shown, null, 2)}\n`);
+  }
+}
