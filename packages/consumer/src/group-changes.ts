@@ -1,7 +1,7 @@
 import { MESSAGE_PROPERTIES, encodeEnvelope } from '@nightporter/contracts';
 import type { Outcome, SequencerChange } from '@nightporter/protocol';
-import type { EventWork, UnreadableWork } from './incoming.js';
-import type { ConsumerEvent, GroupChange, ParkedFailure } from './ports.js';
+import { corruptionOf, type EventWork, type UnreadableWork } from './incoming.js';
+import type { ConsumerEvent, GroupChange, IncomingEvent, ParkedFailure } from './ports.js';
 
 /** What a parked event is stored with. */
 export interface Parking {
@@ -41,15 +41,15 @@ export function attemptOf(work: EventWork): number {
   return work.claim?.attempts ?? 1;
 }
 
-/** The writes of the sequencer's changes for one event. */
+/** The writes of the sequencer's changes for one event; `occupant` is parked where it belongs. */
 export function groupChangesOf(
   work: EventWork,
   changes: readonly SequencerChange[],
-  parking: Parking,
+  { occupant, parking }: { occupant: IncomingEvent | null; parking: Parking },
 ): readonly GroupChange[] {
   const { event } = work;
   const { aggregate, envelope } = event;
-  return changes.map((change): GroupChange => {
+  return changes.flatMap((change): GroupChange | [] => {
     switch (change.kind) {
       case 'settle':
         return { kind: 'settle', event, outcome: change.outcome, attempts: attemptOf(work) };
@@ -58,13 +58,21 @@ export function groupChangesOf(
       case 'count-duplicate':
         return { kind: 'count-duplicate', eventId: envelope.eventId };
       case 'park':
-        return { kind: 'park', event, state: change.state, ...parking };
+        return {
+          kind: 'park',
+          event,
+          state: change.state,
+          ...parking,
+          ...(change.replaces === true ? { replaces: true } : {}),
+        };
       case 'make-due':
         return { kind: 'make-due', aggregate, version: change.version };
       case 'unpark':
         return { kind: 'unpark', aggregate, version: envelope.aggregateVersion };
       case 'set-aside':
         return setAsideConflict(work, change.reason);
+      case 'set-occupant-aside':
+        return occupant === null ? [] : setAsideCorrupt(occupant);
     }
   });
 }
@@ -77,14 +85,29 @@ export function setAsideUnreadable({ delivery, reason }: UnreadableWork): GroupC
 }
 
 function setAsideConflict({ event }: EventWork, reason: string): GroupChange & { kind: 'set-aside' } {
+  return setAside(event, {
+    id: event.envelope.eventId,
+    failure: { code: 'NP_VERSION_CONFLICT', message: reason, stack: null },
+  });
+}
+
+/** By the message's id, since nothing that its envelope says can be trusted. */
+function setAsideCorrupt(event: IncomingEvent): GroupChange & { kind: 'set-aside' } {
+  const message = `${corruptionOf(event) ?? 'It was corrupt.'} The event that was written has taken its place.`;
+  return setAside(event, { id: event.messageId, failure: { code: 'NP_DIGEST_MISMATCH', message, stack: null } });
+}
+
+function setAside(
+  event: IncomingEvent,
+  why: { readonly id: string; readonly failure: ParkedFailure },
+): GroupChange & { kind: 'set-aside' } {
   return {
     kind: 'set-aside',
-    id: event.envelope.eventId,
     topic: event.topic,
     messageId: event.messageId,
     body: encodeEnvelope(event.envelope),
     properties: { [MESSAGE_PROPERTIES.form]: event.form, [MESSAGE_PROPERTIES.digest]: event.digest },
-    failure: { code: 'NP_VERSION_CONFLICT', message: reason, stack: null },
+    ...why,
   };
 }
 

@@ -8,8 +8,8 @@ import {
   type SequencerPosition,
   type SequencerView,
 } from '@nightporter/protocol';
-import type { EventWork } from './incoming.js';
-import { versionKey, type GroupState } from './ports.js';
+import { corruptionOf, type EventWork } from './incoming.js';
+import { versionKey, type GroupState, type IncomingEvent, type ParkedEvent } from './ports.js';
 
 export function messageOf(work: EventWork): SequencedMessage {
   const { aggregate, envelope } = work.event;
@@ -30,7 +30,7 @@ export class GroupView {
   readonly #positions: Map<AggregateKey, SequencerPosition>;
   readonly #settledEvents: Map<EventId, { aggregate: AggregateKey; version: number }>;
   readonly #settledVersions: Map<string, EventId>;
-  readonly #parked: Map<string, ParkedRow>;
+  readonly #parked: Map<string, Pick<ParkedEvent, 'event' | 'state'>>;
 
   /** `heldByLedger`: which event the producer's ledger has at versions that the inbox no longer knows. */
   constructor(state: GroupState, heldByLedger: ReadonlyMap<string, EventId> = new Map()) {
@@ -38,9 +38,7 @@ export class GroupView {
     this.#settledEvents = new Map(state.inboxByEvent);
     const settledVersions = [...state.inboxByVersion].map(([key, record]) => [key, record.eventId] as const);
     this.#settledVersions = new Map([...heldByLedger, ...settledVersions]);
-    this.#parked = new Map(
-      [...state.parked].map(([key, row]) => [key, { eventId: row.event.envelope.eventId, state: row.state }]),
-    );
+    this.#parked = new Map(state.parked);
   }
 
   around({ aggregate, eventId, version }: SequencedMessage): SequencerView {
@@ -48,12 +46,19 @@ export class GroupView {
       position: this.#positions.get(aggregate) ?? NO_POSITION,
       settledAs: this.#settledEvents.get(eventId) ?? null,
       settledHere: this.#settledVersions.get(versionKey(aggregate, version)) ?? null,
-      parkedHere: this.#parked.get(versionKey(aggregate, version)) ?? null,
-      parkedNext: this.#parked.get(versionKey(aggregate, version + 1)) ?? null,
+      parkedHere: this.#rowAt(aggregate, version),
+      parkedNext: this.#rowAt(aggregate, version + 1),
     };
   }
 
-  apply({ aggregate, eventId, version }: SequencedMessage, changes: readonly SequencerChange[]): void {
+  /** The message that is parked where this one belongs. */
+  occupant({ aggregate, envelope }: IncomingEvent): IncomingEvent | null {
+    return this.#parked.get(versionKey(aggregate, envelope.aggregateVersion))?.event ?? null;
+  }
+
+  apply(event: IncomingEvent, changes: readonly SequencerChange[]): void {
+    const { aggregate, envelope } = event;
+    const { aggregateVersion: version, eventId } = envelope;
     const here = versionKey(aggregate, version);
     for (const change of changes) {
       switch (change.kind) {
@@ -65,7 +70,7 @@ export class GroupView {
           this.#positions.set(aggregate, change.position);
           break;
         case 'park':
-          this.#parked.set(here, { eventId, state: change.state });
+          this.#parked.set(here, { event, state: change.state });
           break;
         case 'unpark':
           this.#parked.delete(here);
@@ -75,9 +80,16 @@ export class GroupView {
           break;
         case 'count-duplicate':
         case 'set-aside':
+        case 'set-occupant-aside':
           break;
       }
     }
+  }
+
+  #rowAt(aggregate: AggregateKey, version: number): ParkedRow | null {
+    const row = this.#parked.get(versionKey(aggregate, version));
+    if (row === undefined) return null;
+    return { eventId: row.event.envelope.eventId, state: row.state, isCorrupt: corruptionOf(row.event) !== null };
   }
 
   #makeDue(key: string): void {

@@ -87,12 +87,8 @@ function eventWork<Session>(event: IncomingEvent, reader: Reader<Session>): Read
     content,
     readable: null,
   });
-  const found = digestOf(envelope);
-  if (found !== event.digest) {
-    const promised = event.digest === '' ? 'no digest' : `digest ${event.digest}`;
-    const reason = `Event ${envelope.eventId} came with ${promised}, but its envelope has digest ${found}.`;
-    return withoutHandler({ kind: 'defect', code: 'NP_DIGEST_MISMATCH', reason });
-  }
+  const reason = corruptionOf(event);
+  if (reason !== null) return withoutHandler({ kind: 'defect', code: 'NP_DIGEST_MISMATCH', reason });
   if (event.form === 'tombstone') return withoutHandler({ kind: 'tombstone' });
   // A type that nobody here handles needs no schema: a newer producer must not block the groups that do not care.
   if (!Object.hasOwn(reader.handlers, envelope.eventType)) return withoutHandler({ kind: 'unhandled' });
@@ -105,6 +101,14 @@ function eventWork<Session>(event: IncomingEvent, reader: Reader<Session>): Read
     case 'invalid':
       return withoutHandler({ kind: 'defect', code: 'NP_EVENT_INVALID', reason: result.reason });
   }
+}
+
+/** Why an event is not the one that was written, or an operator's recorded edit of it; null where it is. */
+export function corruptionOf({ digest, envelope }: Pick<IncomingEvent, 'digest' | 'envelope'>): string | null {
+  const found = digestOf(envelope);
+  if (found === digest) return null;
+  const promised = digest === '' ? 'no digest' : `digest ${digest}`;
+  return `Event ${envelope.eventId} came with ${promised}, but its envelope has digest ${found}.`;
 }
 
 /** A catalogue that throws must not take the whole consumer with it: the event waits for an operator. */

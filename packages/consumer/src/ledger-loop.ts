@@ -2,6 +2,7 @@ import { NO_POSITION, sleep, type EventId } from '@nightporter/protocol';
 import type { Engine } from './engine.js';
 import type { GroupProducer, PublishedPage, PublishedReference, SweepClaim } from './ledger-ports.js';
 import { bring, ledgerFailed } from './ledger-work.js';
+import { corruptionOf } from './incoming.js';
 import { versionKey, type EventPlace, type GroupState } from './ports.js';
 import { RecentIds } from './recent-ids.js';
 
@@ -113,13 +114,15 @@ function placeOf({ aggregate, eventId, version }: PublishedReference): EventPlac
   return { aggregate, envelope: { eventId, aggregateVersion: version } };
 }
 
-/** Neither settled nor parked; or its place is taken by another event, which the sequencer then tells. */
+/** Neither settled nor parked; or its place is taken by another event, or by what is not the event that was written. */
 function isMissing({ aggregate, eventId, version }: PublishedReference, state: GroupState): boolean {
   const position = state.positions.get(aggregate) ?? NO_POSITION;
   if (version <= position.startVersion) return false;
   const key = versionKey(aggregate, version);
-  const holder = state.inboxByVersion.get(key)?.eventId ?? state.parked.get(key)?.event.envelope.eventId;
+  const parked = state.parked.get(key)?.event;
+  const holder = state.inboxByVersion.get(key)?.eventId ?? parked?.envelope.eventId;
   if (version <= position.version) return holder !== undefined && holder !== eventId;
+  if (parked !== undefined && corruptionOf(parked) !== null) return true;
   return holder !== eventId || state.inboxByVersion.has(key);
 }
 

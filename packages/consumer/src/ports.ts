@@ -129,7 +129,10 @@ export type GroupChange =
   | { readonly kind: 'position'; readonly aggregate: AggregateKey; readonly position: Position }
   /** Counts a repeat on the inbox record of the event, where there is one. */
   | { readonly kind: 'count-duplicate'; readonly eventId: EventId }
-  /** Parks a message or changes a parked one; nextRetryAt = database clock + `retryInMs` where given, else none. */
+  /**
+   * Parks a message or changes a parked one; nextRetryAt = database clock + `retryInMs` where given, else none. `replaces`: another
+   * message was parked there, and nothing of it stays but its revision, which rises, so that a claim of it is void.
+   */
   | {
       readonly kind: 'park';
       readonly event: IncomingEvent;
@@ -137,6 +140,7 @@ export type GroupChange =
       readonly attempts: number;
       readonly retryInMs: number | null;
       readonly failure: ParkedFailure | null;
+      readonly replaces?: true;
     }
   /** Makes a parked message due at once (`retry`, nextRetryAt = now); a `dead` one stays dead. */
   | { readonly kind: 'make-due'; readonly aggregate: AggregateKey; readonly version: AggregateVersion }

@@ -153,8 +153,8 @@ async function decideEvent<Session>(
   if (work.isFromLedger && decision.outcome.kind === 'duplicate') return;
   if (decision.outcome.kind === 'apply') await runHandlerOf(engine, transaction, work);
   const changes = changesOf(around, message, decision.outcome);
-  view.apply(message, changes);
-  const writes = groupChangesOf(work, changes, decision.parking);
+  const writes = groupChangesOf(work, changes, { occupant: view.occupant(work.event), parking: decision.parking });
+  view.apply(work.event, changes);
   draft.changes.push(...writes);
   draft.told.push(...toldOf(work, writes, decision.outcome));
   if (decision.outcome.kind === 'before-start') draft.silent.push('beforeStart');

@@ -111,6 +111,7 @@ function groupChange(
     // Not of the verdicts above.
     case 'park':
     case 'count-duplicate':
+    case 'set-occupant-aside':
       return [];
   }
 }

@@ -131,9 +131,14 @@ function idOf(group: string, { event }: Of<'park'>): string {
   return placeId(group, event.aggregate, event.envelope.aggregateVersion);
 }
 
-/** Fields of a parked message, as an update that keeps when it was parked and what is known of its failures. */
-function parking(group: string, { event, state, attempts, retryInMs, failure }: Of<'park'>): Document {
+/**
+ * Fields of a parked message, as an update that keeps when it was parked and what is known of its failures, unless it takes the place of
+ * another message.
+ */
+function parking(group: string, { event, state, attempts, retryInMs, failure, replaces }: Of<'park'>): Document {
   const hasFailed = failure !== null;
+  const kept = (field: string, otherwise: unknown): unknown =>
+    replaces === true ? otherwise : { $ifNull: [`$${field}`, otherwise] };
   return {
     group: { $literal: group },
     aggregate: { $literal: event.aggregate },
@@ -143,10 +148,10 @@ function parking(group: string, { event, state, attempts, retryInMs, failure }: 
     event: { $literal: storedEvent(event) },
     attempts,
     nextRetryAt: retryInMs === null ? null : { $add: ['$$NOW', retryInMs] },
-    firstFailedAt: { $ifNull: ['$firstFailedAt', hasFailed ? '$$NOW' : null] },
-    lastFailedAt: hasFailed ? '$$NOW' : { $ifNull: ['$lastFailedAt', null] },
-    failure: hasFailed ? { $literal: failure } : { $ifNull: ['$failure', null] },
-    parkedAt: { $ifNull: ['$parkedAt', '$$NOW'] },
+    firstFailedAt: kept('firstFailedAt', hasFailed ? '$$NOW' : null),
+    lastFailedAt: hasFailed ? '$$NOW' : kept('lastFailedAt', null),
+    failure: hasFailed ? { $literal: failure } : kept('failure', null),
+    parkedAt: kept('parkedAt', '$$NOW'),
     revision: REVISION_RAISED,
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Explores every interleaving of a few transactions on one aggregate: live messages (in any order, some delivered twice),
+ * Explores every interleaving of a few transactions on one aggregate: live messages (in any order, some delivered twice, some corrupt),
  * claims of parked rows, handlers that fail, and a lost position. A transaction decides on what it read when it began;
  * it commits only if nothing that it writes has been written since, else it is decided anew.
  */
@@ -10,6 +10,7 @@ import {
   NO_POSITION,
   changesOf,
   sequence,
+  type MessageContent,
   type Outcome,
   type SequencedMessage,
   type SequencerChange,
@@ -24,6 +25,7 @@ const idOf = (version: number): ReturnType<typeof eventId> => eventId(`e${versio
 interface Row {
   readonly state: SequencerParkedState;
   readonly claimed: boolean;
+  readonly corrupt: boolean;
 }
 
 interface World {
@@ -31,6 +33,7 @@ interface World {
   /** Versions in the order in which their effects were committed. */
   readonly settled: readonly number[];
   readonly parked: Readonly<Record<number, Row>>;
+  /** Versions; below zero, a copy that is not what was written. */
   readonly undelivered: readonly number[];
   readonly running: readonly Transaction[];
   readonly failuresLeft: number;
@@ -41,6 +44,7 @@ interface World {
 interface Transaction {
   readonly version: number;
   readonly claimed: boolean;
+  readonly corrupt: boolean;
   readonly changes: readonly SequencerChange[];
   /** A document that it writes was written by another since it began. */
   readonly lost: boolean;
@@ -53,7 +57,7 @@ function viewOf(world: World, version: number): SequencerView {
   const isSettled = world.settled.includes(version);
   const row = (at: number): SequencerView['parkedHere'] => {
     const found = world.parked[at];
-    return found === undefined ? null : { eventId: idOf(at), state: found.state };
+    return found === undefined ? null : { eventId: idOf(at), state: found.state, isCorrupt: found.corrupt };
   };
   return {
     position: world.position ?? NO_POSITION,
@@ -77,6 +81,7 @@ function documentsOf(transaction: Transaction): string[] {
       case 'settle':
       case 'count-duplicate':
       case 'set-aside':
+      case 'set-occupant-aside':
         return `inbox ${transaction.version}`;
     }
   });
@@ -94,18 +99,20 @@ function commit(world: World, transaction: Transaction): World {
         position = change.position;
         break;
       case 'park':
-        parked[transaction.version] = { state: change.state, claimed: false };
+        parked[transaction.version] = { state: change.state, claimed: false, corrupt: transaction.corrupt };
         break;
       case 'unpark':
         Reflect.deleteProperty(parked, transaction.version);
         break;
       case 'make-due': {
         const row = parked[change.version];
-        if (row !== undefined && row.state !== 'dead') parked[change.version] = { state: 'retry', claimed: false };
+        if (row !== undefined && row.state !== 'dead')
+          parked[change.version] = { ...row, state: 'retry', claimed: false };
         break;
       }
       case 'count-duplicate':
       case 'set-aside':
+      case 'set-occupant-aside':
         break;
     }
   }
@@ -116,13 +123,15 @@ function commit(world: World, transaction: Transaction): World {
   return { ...world, position, settled, parked, running };
 }
 
-function begin(world: World, work: { version: number; claimed: boolean }, rules: Rules): World[] {
+const altered: MessageContent = { kind: 'defect', code: 'NP_DIGEST_MISMATCH', reason: 'altered' };
+
+function begin(world: World, work: { version: number; claimed: boolean; corrupt: boolean }, rules: Rules): World[] {
   const view = viewOf(world, work.version);
   const message: SequencedMessage = {
     eventId: idOf(work.version),
     aggregate,
     version: aggregateVersion(work.version),
-    content: { kind: 'event' },
+    content: work.corrupt ? altered : { kind: 'event' },
     claimed: work.claimed,
   };
   const verdict = sequence(view, message);
@@ -148,7 +157,13 @@ function stepsFrom(world: World, rules: Rules): World[] {
   for (const [index, version] of world.undelivered.entries()) {
     if (free) {
       const undelivered = world.undelivered.filter((_, at) => at !== index);
-      worlds.push(...begin({ ...world, undelivered }, { version, claimed: false }, rules));
+      worlds.push(
+        ...begin(
+          { ...world, undelivered },
+          { version: Math.abs(version), claimed: false, corrupt: version < 0 },
+          rules,
+        ),
+      );
     }
   }
   for (const [version, row] of Object.entries(world.parked)) {
@@ -157,13 +172,13 @@ function stepsFrom(world: World, rules: Rules): World[] {
       const running = world.running.map((other) =>
         documentsOf(other).includes(`parked ${version}`) ? { ...other, lost: true } : other,
       );
-      worlds.push(...begin({ ...world, parked, running }, { version: Number(version), claimed: true }, rules));
+      worlds.push(...begin({ ...world, parked, running }, { ...row, version: Number(version), claimed: true }, rules));
     }
   }
   for (const [index, transaction] of world.running.entries()) {
     const rest = { ...world, running: world.running.filter((_, at) => at !== index) };
     if (!transaction.lost) worlds.push(commit(rest, transaction));
-    else if (!transaction.claimed || rest.parked[transaction.version]?.claimed === true) {
+    else if (!transaction.claimed || isStillClaimed(rest.parked[transaction.version], transaction)) {
       worlds.push(...begin(rest, transaction, rules));
     } else worlds.push(rest);
   }
@@ -182,6 +197,10 @@ function stepsFrom(world: World, rules: Rules): World[] {
     });
   }
   return worlds;
+}
+
+function isStillClaimed(row: Row | undefined, { corrupt }: Transaction): boolean {
+  return row?.claimed === true && row.corrupt === corrupt;
 }
 
 interface Exploration {
@@ -204,7 +223,7 @@ function explore(start: World, rules: Rules): Exploration {
     if (steps.length === 0) {
       ends += 1;
       if (Object.keys(world.parked).length > 0) broken.add('stuck');
-      if (new Set(start.undelivered).size !== world.settled.length) broken.add('lost');
+      if (new Set(start.undelivered.map(Math.abs)).size !== world.settled.length) broken.add('lost');
       if (world.position?.state === 'blocked') broken.add('blocked by nothing');
     }
     stack.push(...steps);
@@ -241,6 +260,8 @@ const histories: [string, World][] = [
   ['three versions, each delivered twice', start({ undelivered: [1, 1, 2, 2, 3, 3] })],
   ['four versions and two failures', start({ undelivered: [1, 2, 3, 4], failuresLeft: 2 })],
   ['three versions, redelivered, and a failure', start({ undelivered: [1, 2, 2, 3, 3], failuresLeft: 1 })],
+  ['three versions, and a corrupt copy of each of two', start({ undelivered: [1, -1, 2, -2, 3] })],
+  ['three versions, a corrupt copy and a failure', start({ undelivered: [1, 2, -2, 3], failuresLeft: 1 })],
   ['three versions, a failure, and the position lost once', start({ failuresLeft: 1, lossesLeft: 1 })],
 ];
 

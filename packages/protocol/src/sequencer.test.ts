@@ -316,3 +316,76 @@ describe('the writes of an outcome', () => {
     expect(changesOf(given, incoming, outcome)).toEqual(changes);
   });
 });
+
+describe('a corrupt message in the place of one that verifies', () => {
+  const corrupt = { eventId: other, state: 'dead', isCorrupt: true } as const;
+  const open5 = { kind: 'position', position: { ...NO_POSITION, version: 5 } } as const;
+
+  test.each<[string, SequencerView, SequencedMessage, ReturnType<typeof sequence>, readonly unknown[]]>([
+    [
+      'yields when it is its turn',
+      view(blockedAt4, { parkedHere: corrupt }),
+      message(5),
+      { kind: 'apply' },
+      [{ kind: 'set-occupant-aside' }, { kind: 'unpark' }, { kind: 'settle', outcome: 'applied' }, open5],
+    ],
+    [
+      'yields under the same event’s id too',
+      view(blockedAt4, { parkedHere: { ...corrupt, eventId: mine } }),
+      message(5),
+      { kind: 'apply' },
+      [{ kind: 'set-occupant-aside' }, { kind: 'unpark' }, { kind: 'settle', outcome: 'applied' }, open5],
+    ],
+    [
+      'yields while both wait for a gap',
+      view({ version: 2 }, { parkedHere: { ...corrupt, state: 'gap' } }),
+      message(5),
+      { kind: 'gap', missingFrom: aggregateVersion(3) },
+      [
+        { kind: 'set-occupant-aside' },
+        { kind: 'park', state: 'gap', replaces: true },
+        { kind: 'position', position: { ...NO_POSITION, version: 2 } },
+      ],
+    ],
+    [
+      'yields behind a parked one',
+      view({ version: 2, state: 'blocked' }, { parkedHere: { ...corrupt, state: 'behind' } }),
+      message(5),
+      { kind: 'behind' },
+      [
+        { kind: 'set-occupant-aside' },
+        { kind: 'park', state: 'behind', replaces: true },
+        { kind: 'position', position: { ...NO_POSITION, version: 2, state: 'blocked' } },
+      ],
+    ],
+    [
+      'does not yield to another corrupt one',
+      view(blockedAt4, { parkedHere: { ...corrupt, eventId: mine } }),
+      message(5, { content: defect }),
+      { kind: 'behind' },
+      [],
+    ],
+    [
+      'is not replaced by its own claim',
+      view(blockedAt4, { parkedHere: { ...corrupt, eventId: mine, state: 'retry' } }),
+      message(5, { content: defect, claimed: true }),
+      { kind: 'dead', code: 'NP_DIGEST_MISMATCH', reason: 'altered' },
+      [
+        { kind: 'park', state: 'dead' },
+        { kind: 'position', position: { ...NO_POSITION, ...blockedAt4 } },
+      ],
+    ],
+  ])('%s', (_name, given, incoming, verdict, changes) => {
+    expect(sequence(given, incoming)).toEqual(verdict);
+    expect(changesOf(given, incoming, verdict)).toEqual(changes);
+  });
+
+  test('leaves its place to a message whose handler fails, which is then parked in its stead', () => {
+    const given = view(blockedAt4, { parkedHere: corrupt });
+    expect(changesOf(given, message(5), { kind: 'retry' })).toEqual([
+      { kind: 'set-occupant-aside' },
+      { kind: 'park', state: 'retry', replaces: true },
+      { kind: 'position', position: { ...NO_POSITION, ...blockedAt4 } },
+    ]);
+  });
+});

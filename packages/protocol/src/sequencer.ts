@@ -26,6 +26,8 @@ export type SequencerParkedState = 'gap' | 'behind' | 'retry' | 'dead';
 export interface ParkedRow {
   readonly eventId: EventId;
   readonly state: SequencerParkedState;
+  /** True when its envelope is not what its digest promises: whoever sent it must not hold the place of the event that was written. */
+  readonly isCorrupt?: boolean;
 }
 
 /** What the group's documents say about a message. */
@@ -83,10 +85,13 @@ export type SequencerChange =
   | { readonly kind: 'settle'; readonly outcome: 'applied' | 'ignored' | 'skipped' }
   | { readonly kind: 'position'; readonly position: SequencerPosition }
   | { readonly kind: 'count-duplicate' }
-  | { readonly kind: 'park'; readonly state: SequencerParkedState }
+  /** `replaces`: in the place of another message, of which nothing stays there. */
+  | { readonly kind: 'park'; readonly state: SequencerParkedState; readonly replaces?: true }
   | { readonly kind: 'make-due'; readonly version: AggregateVersion }
   | { readonly kind: 'unpark' }
-  | { readonly kind: 'set-aside'; readonly reason: string };
+  | { readonly kind: 'set-aside'; readonly reason: string }
+  /** The message that is parked here is kept without a sequence. */
+  | { readonly kind: 'set-occupant-aside' };
 
 /** The whole decision. The order of the tests is part of it. */
 export function sequence(view: SequencerView, message: SequencedMessage): Verdict {
@@ -96,6 +101,7 @@ export function sequence(view: SequencerView, message: SequencedMessage): Verdic
   const conflict = settledConflict(view, message);
   if (conflict !== null) return conflict;
   if (version <= position.version) return { kind: 'duplicate' };
+  if (isReplacement(view, message)) return sequence(withoutOccupant(view, message), message);
   if (view.parkedHere !== null && view.parkedHere.eventId !== message.eventId) {
     return versionConflict(message, `event ${view.parkedHere.eventId} is parked at this version`);
   }
@@ -112,6 +118,37 @@ export function changesOf(
   message: SequencedMessage,
   outcome: Outcome,
 ): readonly SequencerChange[] {
+  if (!isReplacement(view, message)) return changesInPlace(view, message, outcome);
+  const changes = changesInPlace(withoutOccupant(view, message), message, outcome);
+  // A conflict leaves everything where it is.
+  if (outcome.kind === 'version-conflict') return changes;
+  const replaced = changes.map((change): SequencerChange =>
+    change.kind === 'park' ? { ...change, replaces: true } : change,
+  );
+  const isParked = replaced.some((change) => change.kind === 'park');
+  return [{ kind: 'set-occupant-aside' }, ...(isParked ? [] : [{ kind: 'unpark' } as const]), ...replaced];
+}
+
+/**
+ * A message that is what was written takes the place of one that is not, whichever came first: else whoever can send to the topic could
+ * keep an event from the group for ever. A claim is the occupant itself.
+ */
+function isReplacement(
+  { parkedHere, position }: SequencerView,
+  { claimed, content, version }: SequencedMessage,
+): boolean {
+  if (claimed || parkedHere?.isCorrupt !== true || version <= position.version) return false;
+  return content.kind !== 'defect' || content.code !== 'NP_DIGEST_MISMATCH';
+}
+
+/** What the message would have met if the corrupt one had never come. */
+function withoutOccupant(view: SequencerView, { version }: SequencedMessage): SequencerView {
+  const { position } = view;
+  const isNext = version === position.version + 1;
+  return { ...view, parkedHere: null, position: isNext ? { ...position, state: 'open' } : position };
+}
+
+function changesInPlace(view: SequencerView, message: SequencedMessage, outcome: Outcome): readonly SequencerChange[] {
   switch (outcome.kind) {
     case 'before-start':
       return message.claimed ? [{ kind: 'unpark' }] : [];

@@ -444,6 +444,43 @@ describe('what cannot be sequenced or understood', () => {
     expect(member.effects()).toEqual(['b-1']);
   });
 
+  test('an event that is what was written takes the place of one that is not, whichever event that claims to be', async () => {
+    const member = start();
+    send(
+      world,
+      { aggregateId: 'a', version: 1, id: 'forged', digest: 'f00' },
+      { aggregateId: 'b', version: 1, digest: 'f00' },
+    );
+    send(world, { aggregateId: 'c', version: 2, digest: 'f00' });
+    await settled(world);
+    expect(member.parked().map(({ state }) => state)).toEqual(['dead', 'dead', 'gap']);
+    send(
+      world,
+      ...history('a', 2),
+      ...history('b', 2),
+      { aggregateId: 'c', version: 2 },
+      { aggregateId: 'c', version: 1 },
+    );
+    await settled(world);
+    expect([...member.effects()].sort()).toEqual(['a-1', 'a-2', 'b-1', 'b-2', 'c-1', 'c-2']);
+    expect(member.parked()).toEqual([]);
+    const failures = world
+      .group('billing')
+      .asides()
+      .map(({ failure }) => failure.code);
+    expect(failures).toEqual(Array.from({ length: 3 }, () => 'NP_DIGEST_MISMATCH'));
+  });
+
+  test('an event whose handler fails takes that place too, with nothing left of what was there', async () => {
+    const member = start({ handlers: failingFor(new Set(['a-1'])) });
+    send(world, { aggregateId: 'a', version: 1, id: 'forged', digest: 'f00' }, { aggregateId: 'a', version: 1 });
+    await settled(world);
+    expect(member.parked()).toMatchObject([
+      { event: { envelope: { eventId: 'a-1' } }, state: 'retry', attempts: 1, failure: { code: 'NP_HANDLER_FAILED' } },
+    ]);
+    expect(world.group('billing').asides()).toMatchObject([{ failure: { code: 'NP_DIGEST_MISMATCH' } }]);
+  });
+
   test('a newer version than the catalogue knows is dead where there is a handler, and ignored where there is none', async () => {
     const read = (envelope: { eventVersion: number }): never => {
       throw new Error(`version ${envelope.eventVersion} of what?`);

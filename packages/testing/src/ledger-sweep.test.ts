@@ -112,6 +112,21 @@ function withDigest({ ledger, registry }: GroupProducer, digest: string): GroupP
   };
 }
 
+describe('a place that is taken by what was not written', () => {
+  it.each(['forged', 'a-1'])('is given to the published event, though the message claims to be %s', async (id) => {
+    const world = await createLedgerWorld();
+    const member = startSweeper(world);
+    send(world, { aggregateId: 'a', version: 1, id, digest: 'f00' });
+    await settled(world);
+    expect(member.parked()).toMatchObject([{ state: 'dead', failure: { code: 'NP_DIGEST_MISMATCH' } }]);
+    await publish(world, commitOrders(world, 'a', 1), { isLost: () => true });
+    await world.clock.advance(25_000);
+    expect(member.effects()).toEqual(['a-1']);
+    expect(world.group(GROUP).asides()).toMatchObject([{ failure: { code: 'NP_DIGEST_MISMATCH' } }]);
+    await stopMember(world, member);
+  });
+});
+
 describe('a version that cannot be had', () => {
   it('is explained once, and holds its own aggregate only', async () => {
     const world = await createLedgerWorld();

@@ -104,6 +104,21 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
 }
 
 function describeWaking<Session>(makeFixture: () => Promise<GroupFixture<Session>>): void {
+  it('knows nothing of a message that another has replaced, but that its claim is void', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const [replaced, event] = [1, 1].map((version) => incomingEvent({ aggregateId: 'a', version }));
+    const failure = { code: 'NP_DIGEST_MISMATCH', message: 'altered', stack: null };
+    await commitChanges(store, [replaced!], [parkChange(replaced!, { failure })]);
+    const [claim] = await parked.claimDue({ limit: 10, claimMs: CLAIM_MS });
+    await passTime(CLAIM_MS);
+    await commitChanges(store, [event!], [parkChange(event!, { state: 'gap', retryInMs: null, replaces: true })]);
+    const state = await store.transact((transaction) => transaction.load([event!]));
+    const row = state.parked.get(versionKey(event!.aggregate, 1));
+    expect(row).toMatchObject({ event, state: 'gap', attempts: 0 });
+    expect(row!.revision).toBeGreaterThan(claim!.revision);
+    expect(await parked.wake({ olderThanMs: CLAIM_MS / 2, limit: 10 })).toBe(0);
+  });
+
   it('wakes a forgotten message that is next in line, and blocks its position', async () => {
     const { store, parked, passTime } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 4 });

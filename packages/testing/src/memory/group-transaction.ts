@@ -146,7 +146,7 @@ export class MemoryTransaction {
     this.#settled.push(inbox);
   }
 
-  #park({ event, state, attempts, retryInMs, failure }: GroupChange & { kind: 'park' }): void {
+  #park({ event, state, attempts, retryInMs, failure, replaces }: GroupChange & { kind: 'park' }): void {
     const nowMs = this.#group.clock();
     const key = keys.parked(event.aggregate, event.envelope.aggregateVersion);
     const stored = this.#read(key);
@@ -157,7 +157,7 @@ export class MemoryTransaction {
       attempts,
       failure,
       nextRetryAtMs: retryInMs === null ? null : nowMs + retryInMs,
-      parkedAtMs: before?.parkedAtMs ?? nowMs,
+      parkedAtMs: (replaces === true ? undefined : before?.parkedAtMs) ?? nowMs,
       revision: (before?.revision ?? 0) + 1,
     };
     this.#write(key, { kind: 'parked', parked });

@@ -1,5 +1,7 @@
+import { MESSAGE_PROPERTIES, encodeEnvelope, envelopeOf } from '@nightporter/contracts';
 import { eventId } from '@nightporter/protocol';
 import type { Cluster, SimulatedGroup } from './cluster.js';
+import { CORRUPT_COPY } from './group-watch.js';
 import type { SeededRandom } from './random.js';
 import type { SimulatedProcess } from './simulated-process.js';
 
@@ -15,6 +17,7 @@ export function startChaos(cluster: Cluster, processes: Processes): void {
   disturbBroker(cluster, random);
   disturbDatabase(cluster, random);
   if (cluster.knobs.operatorPauses) pauseRelays(cluster, cluster.random.fork());
+  if (cluster.knobs.corruptCopies) sendCorruptCopies(cluster, cluster.random.fork());
   if (cluster.knobs.topicAway) sendTopicAway(cluster, processes, random);
 }
 
@@ -112,6 +115,24 @@ function disturbBroker(cluster: Cluster, random: SeededRandom): void {
     broker
       .topic(oneTopic())
       .append({ ...message, body: new TextEncoder().encode(random.pick(['{', '{}', '', '[1]'])) });
+  });
+}
+
+/** Alters the data of an event on its way, and promises the digest of what was written: before the event itself is sent, or after. */
+function sendCorruptCopies(cluster: Cluster, random: SeededRandom): void {
+  const { assertions, broker, trace } = cluster;
+  let copies = 0;
+  repeat(cluster, random, { isOn: true, fromMs: 200, toMs: 1_500 }, () => {
+    const row = assertions.committed[assertions.committed.length - 1 - random.integer(6)];
+    if (row === undefined) return;
+    copies += 1;
+    trace.note('a corrupt copy lands', () => `${row.eventId} corrupt-${copies}`);
+    broker.topic(row.topic).append({
+      messageId: `${CORRUPT_COPY}${copies}`,
+      messageGroup: row.eventKey,
+      body: encodeEnvelope({ ...envelopeOf(row, 'original'), data: { altered: copies } }),
+      properties: { [MESSAGE_PROPERTIES.form]: 'original', [MESSAGE_PROPERTIES.digest]: row.digest },
+    });
   });
 }
 

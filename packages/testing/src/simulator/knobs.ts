@@ -63,6 +63,8 @@ export interface Knobs {
   readonly events: number;
   /** One topic takes nothing for long, maybe until the faults end, and a relay is restarted meanwhile. */
   readonly topicAway: boolean;
+  /** Copies of committed events reach the topics, altered under way. */
+  readonly corruptCopies: boolean;
 }
 
 /** Histories range from nearly calm to everything at once: each kind of trouble is easier to understand without the others. */
@@ -114,6 +116,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     givenUpMessages: on(),
     polling: random.chance(0.4),
     topicAway: on(),
+    corruptCopies: on(),
   };
 }
 
@@ -162,4 +165,5 @@ export const NO_FAULTS: Knobs = {
   aggregates: 3,
   events: 20,
   topicAway: false,
+  corruptCopies: false,
 };

@@ -9,6 +9,7 @@ import {
   type GroupTransaction,
   type Position,
 } from '@nightporter/consumer';
+import { digestOf } from '@nightporter/contracts';
 import type { MemorySession } from '../memory/index.js';
 import { isNightporterError, type AggregateKey } from '@nightporter/protocol';
 import type { Sabotage } from './sabotage.js';
@@ -118,6 +119,21 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
         wake: (request) => ports.parked.wake(request),
       },
     }),
+  },
+  {
+    name: 'corrupt-squatters',
+    removes: 'what is not the event that was written leaves its place to the one that is (I13, I14)',
+    breaks: ['I9 ack last'],
+    consumer: (ports) =>
+      withLoads(ports, (state) => ({
+        ...state,
+        parked: new Map(
+          [...state.parked].map(([key, row]) => {
+            const event = { ...row.event, digest: digestOf(row.event.envelope) };
+            return [key, { ...row, event }];
+          }),
+        ),
+      })),
   },
   {
     name: 'dropped-failures',

@@ -26,6 +26,7 @@ const TROUBLES: Readonly<Record<string, Partial<Knobs>>> = {
   'no-ledger-sweep': { lostMessages: 0.1, events: 40 },
   'no-walk': { lostMessages: 0.1, events: 40 },
   'watermark-first': { lostMessages: 0.1, events: 40 },
+  'corrupt-squatters': { corruptCopies: true, brokerOutages: true, slowness: 4, events: 60 },
   'dropped-failures': { poison: true, events: 40 },
 };
 
