@@ -39,7 +39,7 @@ function start(name: ServiceName, settings: Record<string, string> = {}): Progra
     relay: {
       MONGODB_DB: names.relay,
       OUTBOX_NAMESPACES: `${names.orders}.outbox,${names.inventory}.outbox`,
-      LEASE_MS: '3000',
+      LEASE_MS: '7000',
     },
     'inventory-worker': {
       MONGODB_DB: names.inventory,

@@ -65,7 +65,10 @@ export interface RelayOptions {
   /** The same while only the token of an idle stream moves. */
   readonly idleCheckpointEveryMs: number;
 
-  /** A send without an answer for so long counts as unanswered. */
+  /**
+   * A send without an answer for so long counts as unanswered. Shorter than the lease, and no shorter than the publisher's own worst send:
+   * what a relay has begun to send must not still be on its way when another has long taken over.
+   */
   readonly sendMs: number;
   /** A database call without an answer for so long counts as failed, and may still execute. */
   readonly callMs: number;
@@ -116,7 +119,7 @@ export const RELAY_DEFAULTS: Omit<RelayOptions, 'owner'> = {
   markBatchMax: 400,
   checkpointEveryMs: 500,
   idleCheckpointEveryMs: 10_000,
-  sendMs: 30_000,
+  sendMs: 10_000,
   callMs: 30_000,
   transientDelayMs: 50,
   transientDelayMaxMs: 5_000,
@@ -143,6 +146,9 @@ export function relayOptions(given: { owner: string } & Partial<RelayOptions>): 
     if (typeof value === 'number' && !(Number.isSafeInteger(value) && value >= 1)) {
       throw invalid(name, String(value), 'an integer of 1 or more');
     }
+  }
+  if (options.sendMs >= options.leaseMs) {
+    throw invalid('sendMs', String(options.sendMs), `less than leaseMs, which is ${options.leaseMs}`);
   }
   return options;
 }

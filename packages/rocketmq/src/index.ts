@@ -1,3 +1,4 @@
+export { worstSendMs } from './options.js';
 export type { AdminOptions, ClientLog, ClientLogLevel, ConnectionOptions, Credentials } from './options.js';
 export {
   preflightGroup,

@@ -13,7 +13,7 @@ export interface ConnectionOptions {
   readonly credentials?: Credentials;
   /** Default false: plain text. With `rootCertificates` (PEM) only those are trusted. */
   readonly tls?: boolean | { readonly rootCertificates: Uint8Array };
-  /** Limit of one request, 1,000 ms or more; default 3,000. A relay's lease must be longer. */
+  /** Limit of one request, 1,000 ms or more; default 3,000. A relay's lease must be longer than {@link worstSendMs}. */
   readonly requestTimeoutMs?: number;
   /** Limit of starting one client (one per topic), and of a preflight's question; default 10,000. */
   readonly startTimeoutMs?: number;
@@ -63,6 +63,14 @@ export function limitsOf(options: ConnectionOptions): Limits {
   assertDuration('startTimeoutMs', limits.startTimeoutMs, 1);
   assertDuration('closeTimeoutMs', limits.closeTimeoutMs, 1);
   return limits;
+}
+
+/**
+ * How long a send may be on its way at most: the wait for the topic's client to start, which lasts no longer than a request, and the
+ * one request itself. What is given up after so long is sent no more.
+ */
+export function worstSendMs(options: Pick<ConnectionOptions, 'requestTimeoutMs'>): number {
+  return 2 * (options.requestTimeoutMs ?? DEFAULT_LIMITS.requestTimeoutMs);
 }
 
 export function assertDuration(name: string, valueMs: number, minMs: number): void {

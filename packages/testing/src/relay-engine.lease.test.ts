@@ -43,7 +43,7 @@ describe('the lease', () => {
   test('renewed late, in the same epoch, takes the session up again', async () => {
     let cut = false;
     const relay = start({
-      options: { leaseMs: 3_000 },
+      options: { leaseMs: 3_000, sendMs: 2_000 },
       ports: ({ leases }) => ({
         leases: { ...leases, acquire: (request) => (cut ? unavailable() : leases.acquire(request)) },
       }),

@@ -51,7 +51,7 @@ describe('a relay that polls', () => {
     const { publisher } = { publisher: { publish: () => new Promise<never>(() => undefined) } };
     start({
       owner: 'poller',
-      options: { capture: 'polling', windowMax: 3, sendMs: 600_000 },
+      options: { capture: 'polling', windowMax: 3, sendMs: 600_000, leaseMs: 900_000 },
       ports: () => ({ publisher }),
     });
     for (let index = 0; index < 20; index += 1) commit(world, `order-${index}`);

@@ -105,7 +105,7 @@ describe('work is shared', () => {
   test('memory and sends in flight stay bounded while the broker does not answer', async () => {
     const barrier = new Barrier();
     const relay = start({
-      options: { windowMax: 16, bufferMax: 64, sweepPageMax: 20, sendMs: 600_000 },
+      options: { windowMax: 16, bufferMax: 64, sweepPageMax: 20, sendMs: 600_000, leaseMs: 900_000 },
       ports: ({ publisher }) => ({
         publisher: {
           publish: async (request) => {

@@ -129,8 +129,8 @@ function settingsOf(role: Role, options: FleetOptions): Readonly<Record<string, 
         MONGODB_DB: databases.relay,
         OUTBOX_NAMESPACES: `${databases.orders}.outbox,${databases.inventory}.outbox`,
         TOPICS: `${topics.orders},${topics.inventory}`,
-        // Short, so that a killed relay is missed for seconds only.
-        LEASE_MS: '3000',
+        // Short, so that a killed relay is missed for seconds only; yet longer than any send.
+        LEASE_MS: '7000',
         SWEEP_EVERY_MS: '10000',
       };
     case 'inventory-worker':

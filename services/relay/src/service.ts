@@ -19,11 +19,13 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { relayProblems } from './health.js';
 import { createRelayObserver } from './observer.js';
+import { sendLimitMs } from './send-limit.js';
 import { relaySettings } from './settings.js';
 
 type RelayConfig = ConfigOf<typeof relaySettings>;
 
 async function start({ config, logger, signal }: ServiceContext<RelayConfig>): Promise<RunningService> {
+  const sendMs = sendLimitMs(config);
   const connection = brokerConnection(config, logger);
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'relay' });
   const observer = createRelayObserver(logger, systemClock);
@@ -50,6 +52,7 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
   const publisher = await createPublisher({
     ...connection,
     topics: config.topics,
+    requestTimeoutMs: config.sendTimeoutMs,
     closeTimeoutMs: Math.max(100, Math.floor(config.shutdownMs * 0.3)),
   });
   // Unique per process start: a lease of a process before this one is somebody else's.
@@ -76,6 +79,7 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
       capture: config.capture,
       pollEveryMs: config.pollEveryMs,
       leaseMs: config.leaseMs,
+      sendMs,
       sweepEveryMs: config.sweepEveryMs,
       windowMax: config.windowMax,
       sendsPerSecondMax: config.sendsPerSecondMax === 0 ? null : config.sendsPerSecondMax,

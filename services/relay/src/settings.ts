@@ -43,7 +43,14 @@ export const relaySettings = {
     unit: 'ms',
     default: '15000',
     description:
-      'How long the lease outlives a relay that was killed; a standby takes over then. SIGTERM hands over at once.',
+      'How long the lease outlives a relay that was killed; a standby takes over then. SIGTERM hands over at once. More than twice SEND_TIMEOUT_MS and half a second.',
+  }),
+  sendTimeoutMs: setting({
+    name: 'SEND_TIMEOUT_MS',
+    kind: integer({ min: 1_000, max: 60_000 }),
+    unit: 'ms',
+    default: '3000',
+    description: 'How long one request to the broker may take before it counts as unanswered, and is sent again.',
   }),
   capture: setting({
     name: 'CAPTURE',

@@ -2,7 +2,7 @@ import { limitsOf, type ConnectionOptions, type Limits } from '../options.js';
 import type { OutgoingMessage } from '../message.js';
 import { HardenedProducer } from './hardened-clients.js';
 import { startWithin, stopWithin } from './lifecycle.js';
-import { settledWithin } from './time-limit.js';
+import { TimeLimitError, settledWithin, within } from './time-limit.js';
 
 /** A producer that sends. One that was retired is stopped once nothing of it is in flight. */
 interface Running {
@@ -74,7 +74,7 @@ export class TopicProducer {
   }
 
   async #send(message: OutgoingMessage): Promise<string> {
-    const running = await this.#ready();
+    const running = await this.#readyToSend();
     running.inFlight += 1;
     try {
       const receipt = await running.producer.send({
@@ -89,6 +89,15 @@ export class TopicProducer {
     } finally {
       running.inFlight -= 1;
       this.#stopIfDone(running);
+    }
+  }
+
+  /** A start that takes longer than a request may goes on without this send, so that no send is on its way for longer than is told. */
+  async #readyToSend(): Promise<Running> {
+    try {
+      return await within(this.#ready(), this.#limits.requestTimeoutMs);
+    } catch (error) {
+      throw error instanceof TimeLimitError ? new StartFailedError(this.#topic, error) : error;
     }
   }
 

@@ -34,7 +34,7 @@ function drawRelayOptions({ random, shards }: Cluster): Omit<Parameters<typeof c
     markBatchMax: random.pick([1, 3, 100]),
     checkpointEveryMs: 100,
     idleCheckpointEveryMs: 1_000,
-    sendMs: random.pick([1_500, 4_000]),
+    sendMs: random.pick([1_500, 3_500]),
     callMs: random.pick([1_500, 4_000]),
     transientDelayMs: 50,
     transientDelayMaxMs: 1_000,
