@@ -59,6 +59,14 @@ describe('a stack of our own', () => {
     }
   });
 
+  test('unpacks its libraries into its own folder, so that they go with it', () => {
+    const mapped = readFileSync(`/proc/${stack.rocketmq.processId!}/maps`, 'utf8').split('\n');
+    const libraries = mapped.flatMap((line) => /\S*librocksdbjni\S*/.exec(line) ?? []);
+    expect(libraries.length).toBeGreaterThan(0);
+    const own = ownFolders().map((name) => join(tmpdir(), name));
+    expect(libraries.filter((path) => !own.some((folder) => path.startsWith(folder)))).toEqual([]);
+  });
+
   test('MongoDB keeps acknowledged writes and its address over kill -9 and restart', async () => {
     const collection = client(stack.mongodb.uri).db(uniqueName('kill')).collection<{ _id: number }>('acknowledged');
     const acknowledged: number[] = [];

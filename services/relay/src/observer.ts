@@ -1,26 +1,88 @@
 import { aggregateKey, type Clock } from '@nightporter/protocol';
 import type { OutboxRow } from '@nightporter/contracts';
-import type { RelayEvent, RelayObserver } from '@nightporter/relay';
+import type { PublishFailure, RelayEvent, RelayObserver } from '@nightporter/relay';
 import type { Logger } from '@nightporter/runtime';
+import { FailureLog, type FailureLines } from './failure-log.js';
 import type { SendHealth } from './health.js';
 import { createSendHealth } from './send-health.js';
 
-/** Writes what the relay tells into the log, and keeps what readiness asks for. */
-export function createRelayObserver(
-  logger: Logger,
-  clock: Clock,
-): { observe: RelayObserver; sends: () => readonly SendHealth[] } {
-  const sends = createSendHealth(clock);
+export interface RelayLog {
+  readonly observe: RelayObserver;
+  readonly sends: () => readonly SendHealth[];
+  /** Leaves no timer behind. */
+  readonly close: () => void;
+}
+
+/** Writes what the relay tells into the log, failures that repeat in few lines, and keeps what readiness asks for. */
+export function createRelayObserver(logger: Logger, clock: Clock): RelayLog {
+  const health = createSendHealth(clock);
+  const sends = new FailureLog<FailedSend>(clock, sendLines(logger));
+  const database = new FailureLog<FailedCall>(clock, databaseLines(logger));
   return {
     observe: (event) => {
-      sends.observe(event);
+      health.observe(event);
+      if (event.kind === 'send-failed') {
+        sends.failed(sendKey(event.row, event.error.failure), event);
+        return;
+      }
+      if (event.kind === 'database-unavailable') {
+        database.failed(event.operation, event);
+        return;
+      }
+      if (event.kind === 'lease-lost') sends.forgetAll();
+      if (event.kind === 'published') {
+        sends.succeeded(sendKey(event.row, 'transient'));
+        sends.succeeded(sendKey(event.row, 'topic'));
+      }
       write(logger, event);
     },
-    sends: sends.failing,
+    sends: health.failing,
+    close: () => {
+      sends.forgetAll();
+      database.forgetAll();
+    },
   };
 }
 
-function write(logger: Logger, event: RelayEvent): void {
+type FailedSend = Extract<RelayEvent, { kind: 'send-failed' }>;
+type FailedCall = Extract<RelayEvent, { kind: 'database-unavailable' }>;
+
+function sendKey({ topic }: OutboxRow, failure: PublishFailure): string {
+  return `${failure} ${topic}`;
+}
+
+function sendLines(logger: Logger): FailureLines<FailedSend> {
+  const about = ({ row, error }: FailedSend) => ({ topic: row.topic, failure: error.failure, reason: error.message });
+  return {
+    began: (event) => {
+      const { error, retryInMs } = event;
+      logger.warn({ ...nameOf(event.row), ...about(event), answered: error.answered, retryInMs }, 'send failed');
+    },
+    goesOn: (event, tally) => {
+      logger.warn({ ...about(event), ...tally }, 'sends go on failing');
+    },
+    ended: (event, { failuresInAll, forMs }, isProven) => {
+      const { topic, failure } = about(event);
+      if (isProven) logger.info({ topic, failure, failuresInAll, forMs }, 'sends succeed again');
+    },
+  };
+}
+
+function databaseLines(logger: Logger): FailureLines<FailedCall> {
+  return {
+    began: ({ operation, error }) => {
+      logger.warn({ operation, err: error }, 'database unavailable');
+    },
+    goesOn: ({ operation, error }, tally) => {
+      logger.warn({ operation, reason: String(error), ...tally }, 'database still unavailable');
+    },
+    ended: ({ operation }, { failuresInAll, forMs }) => {
+      logger.info({ operation, failuresInAll, forMs }, 'database calls fail no more');
+    },
+  };
+}
+
+function write(logger: Logger, event: Exclude<RelayEvent, FailedSend | FailedCall>): void {
   switch (event.kind) {
     case 'lease-acquired':
       logger.info({ shard: event.shard, epoch: event.epoch }, 'lease acquired');
@@ -40,18 +102,6 @@ function write(logger: Logger, event: RelayEvent): void {
     case 'published':
       logger.debug({ ...nameOf(event.row), messageId: event.messageId, sendMs: event.sendMs }, 'published');
       return;
-    case 'send-failed':
-      logger.warn(
-        {
-          ...nameOf(event.row),
-          failure: event.error.failure,
-          answered: event.error.answered,
-          retryInMs: event.retryInMs,
-          reason: event.error.message,
-        },
-        'send failed',
-      );
-      return;
     case 'claims-taken-back':
       logger.info({ shard: event.shard, rows: event.rows }, 'took back what the relay before had claimed');
       return;
@@ -63,9 +113,6 @@ function write(logger: Logger, event: RelayEvent): void {
     }
     case 'dead':
       logger.error({ ...nameOf(event.row), reason: event.error }, 'event is dead: it waits for an operator');
-      return;
-    case 'database-unavailable':
-      logger.warn({ operation: event.operation, err: event.error }, 'database unavailable');
       return;
     case 'marked':
       if (event.missing > 0) logger.warn({ missing: event.missing }, 'marked rows that are no longer there');

@@ -91,6 +91,7 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
     ended: engine.run(),
     stop: async () => {
       await engine.stop();
+      observer.close();
       await publisher.close();
       await client.close();
       await health.close();

@@ -78,10 +78,18 @@ interface JvmParts {
   main: [className: string, ...parameters: string[]];
 }
 
+/** Where the JVM puts what it unpacks: in its own folder, so that it goes with it, even after a kill. */
+function temporaryFolder(folder: string): string {
+  const path = join(folder, 'tmp');
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
 function jvm({ runtime, folder, at, name, main: [className, ...parameters] }: JvmParts): Jvm {
   return new Jvm({
     java: runtime.java,
     arguments: [
+      `-Djava.io.tmpdir=${temporaryFolder(folder)}`,
       ...jvmFlags(folder),
       ...runtime.archiveFlags,
       '-cp',
