@@ -16,14 +16,14 @@ const stampFile = join(root, 'node_modules', '.nightporter-install');
 const [command = 'help', ...args] = process.argv.slice(2);
 
 /** Commands that are built programs, by the file in scripts/dist that they run. */
-const PROGRAMS = new Set(['demo', 'stack', 'simulate', 'catalogue']);
+const PROGRAMS = new Set(['demo', 'stack', 'simulate', 'catalogue', 'bench']);
 /** Commands that run one folder of proofs at full size, each sentence with its figures. */
 const PROOFS = new Map([
   ['test:relay', 'test/proof/relay/'],
   ['test:consumer', 'test/proof/consumer/'],
 ]);
 /** Commands that start a RocketMQ. */
-const ON_THE_STACK = new Set(['demo', 'stack', 'test', ...PROOFS.keys()]);
+const ON_THE_STACK = new Set(['demo', 'stack', 'bench', 'test', ...PROOFS.keys()]);
 const PREFETCH_LIMIT_MS = 15 * 60_000;
 
 await main();

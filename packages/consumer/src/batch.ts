@@ -15,11 +15,11 @@ type Segment =
 
 /**
  * Settles the messages of one receive in their order and returns how many of them, from the first on, have a durable outcome:
- * all, unless the consumer stops. A batch is one transaction while nothing goes wrong; a message that fails is
+ * all, unless the consumer stops. A batch (up to `commitMax` of it) is one transaction while nothing goes wrong; a message that fails is
  * set apart, so that only it is parked and the others commit.
  */
 export async function settleBatch<Session>(engine: Engine<Session>, works: readonly Work[]): Promise<number> {
-  const segments: Segment[] = [{ kind: 'open', works }];
+  const segments: Segment[] = [...inParts(works, engine.options.commitMax)];
   let durable = 0;
   for (let segment = segments.shift(); segment !== undefined; segment = segments.shift()) {
     const single = singleOf(segment);
@@ -75,6 +75,14 @@ function setApart(works: readonly Work[], { at, error }: { at: number | null; er
     isItsOwn ? { kind: 'failed', work: failed, error } : { kind: 'open', works: [failed] },
     { kind: 'open', works: works.slice(at + 1) },
   ];
+}
+
+function inParts(works: readonly Work[], worksMax: number): readonly Segment[] {
+  const parts: Segment[] = [];
+  for (let start = 0; start < works.length; start += worksMax) {
+    parts.push({ kind: 'open', works: works.slice(start, start + worksMax) });
+  }
+  return parts;
 }
 
 function halves(works: readonly Work[]): readonly Segment[] {

@@ -13,8 +13,10 @@ export type ReadResult =
 
 /** Every limit of the engine, with its unit. Defaults: {@link CONSUMER_DEFAULTS}. */
 export interface ConsumerOptions {
-  /** Messages per receive, and the most that one transaction settles. */
+  /** Messages per receive. */
   readonly receiveMax: number;
+  /** The most that one transaction settles; 1: a transaction for each message, without group commit. */
+  readonly commitMax: number;
   /** Receive loops per subscriber; each has one batch in hand. */
   readonly receiveLoops: number;
   /** How long the broker hides a delivery; renewed at half of it while the batch is in hand. */
@@ -93,6 +95,7 @@ export interface ConsumerSetup<Session> {
 
 export const CONSUMER_DEFAULTS: ConsumerOptions = {
   receiveMax: 32,
+  commitMax: 32,
   receiveLoops: 4,
   invisibleMs: 30_000,
   retryScheduleMs: [1_000, 5_000, 30_000, 300_000],
@@ -129,6 +132,7 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
 
 const POSITIVE_INTEGERS = [
   'receiveMax',
+  'commitMax',
   'receiveLoops',
   'invisibleMs',
   'attemptsMax',

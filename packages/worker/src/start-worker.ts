@@ -115,6 +115,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       read: (envelope) => catalogue.read(envelope),
       receiveLoops: config.receiveLoops,
       receiveMax: config.receiveMax,
+      commitMax: config.commitMax,
       invisibleMs: config.invisibleMs,
       attemptsMax: config.attemptsMax,
       ledgerEveryMs: config.ledgerEveryMs,
