@@ -7,6 +7,8 @@ import {
   ORDERS_SOURCE,
   type IdempotencyDocument,
   type OrderDocument,
+  type PaymentDocument,
+  type RefundDocument,
 } from '@nightporter/orders-api';
 import { createOutbox } from '@nightporter/outbox';
 import { createLogger } from '@nightporter/runtime';
@@ -22,6 +24,8 @@ export interface Answer {
 /** An orders API of its own on a database of its own, behind a real socket. */
 export interface OrdersApi {
   readonly orders: Collection<OrderDocument>;
+  readonly payments: Collection<PaymentDocument>;
+  readonly refunds: Collection<RefundDocument>;
   readonly outbox: Collection<OutboxDocument>;
   readonly idempotencyKeys: Collection<IdempotencyDocument>;
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Answer>;
@@ -34,7 +38,7 @@ export interface OrdersApi {
 }
 
 export async function startOrdersApi(
-  options: { catalogue?: Catalogue; mongodbUri?: string; commandMs?: number } = {},
+  options: { catalogue?: Catalogue; mongodbUri?: string; commandMs?: number; requestsPerMinuteMax?: number } = {},
 ): Promise<OrdersApi> {
   const uri = options.mongodbUri ?? sharedStack().mongodbUri;
   const client: MongoClient = await connectMongo({ uri, poolMax: 50 });
@@ -58,6 +62,7 @@ export async function startOrdersApi(
     logger: createLogger({ name: 'orders-api', level: 'silent' }),
     checks: {},
     bodyBytesMax: 262_144,
+    requestsPerMinuteMax: options.requestsPerMinuteMax ?? 1_000_000,
   });
   const base = await app.listen({ host: '127.0.0.1', port: 0 });
   const send = async (path: string, init: RequestInit): Promise<Answer> => {
@@ -68,6 +73,8 @@ export async function startOrdersApi(
   const json = { 'content-type': 'application/json' };
   return {
     orders: db.collection('orders'),
+    payments: db.collection('payments'),
+    refunds: db.collection('refunds'),
     outbox: db.collection('outbox'),
     idempotencyKeys: db.collection('idempotency_keys'),
     post: (path, body, headers) =>

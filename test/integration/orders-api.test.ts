@@ -48,12 +48,12 @@ describe('a command', () => {
 
   it('gives the versions 1, 2, 3 to the events of an order, and the order the last of them', async () => {
     const id = await newOrder();
-    expect((await api.post(`/orders/${id}/pay`, { transactionId: 't1', amountMinor: 125 })).status).toBe(200);
+    expect((await api.post(`/orders/${id}/pay`, { transactionId: `t1 of ${id}`, amountMinor: 125 })).status).toBe(200);
     const completed = await api.post(`/orders/${id}/complete`, {});
     expect(completed.body).toMatchObject({
       version: 3,
       status: 'COMPLETED',
-      payment: { transactionId: 't1', amountMinor: 125 },
+      payment: { transactionId: `t1 of ${id}`, amountMinor: 125 },
     });
     const events = await eventsOf(id);
     expect(events.map(({ aggregateVersion, eventType }) => `${aggregateVersion} ${eventType}`)).toEqual([
@@ -89,10 +89,10 @@ describe('a command', () => {
 
   it('that repeats a payment with the same transaction number changes nothing, and another payment is refused', async () => {
     const id = await newOrder();
-    await api.post(`/orders/${id}/pay`, { transactionId: 't1' });
-    const again = await api.post(`/orders/${id}/pay`, { transactionId: 't1' });
+    await api.post(`/orders/${id}/pay`, { transactionId: `t1 of ${id}` });
+    const again = await api.post(`/orders/${id}/pay`, { transactionId: `t1 of ${id}` });
     expect([again.status, again.body['version']]).toEqual([200, 2]);
-    const other = await api.post(`/orders/${id}/pay`, { transactionId: 't2' });
+    const other = await api.post(`/orders/${id}/pay`, { transactionId: `t2 of ${id}` });
     expect([other.status, other.body['type']]).toEqual([409, 'urn:nightporter:problem:paid-otherwise']);
     expect(await eventsOf(id)).toHaveLength(2);
   });
@@ -100,11 +100,11 @@ describe('a command', () => {
   it('finds its order at contiguous versions and never fails when twenty come at once', async () => {
     const id = await newOrder();
     const commands = Array.from({ length: 20 }, (_, index) => {
-      if (index % 4 === 0) return api.post(`/orders/${id}/pay`, { transactionId: `t${index}` });
+      if (index % 4 === 0) return api.post(`/orders/${id}/pay`, { transactionId: `t${index} of ${id}` });
       if (index % 4 === 1) return api.post(`/orders/${id}/cancel`, { reason: 'too many cooks' });
       return index % 4 === 2
         ? api.post(`/orders/${id}/complete`, {})
-        : api.post(`/orders/${id}/pay`, { transactionId: 't0' });
+        : api.post(`/orders/${id}/pay`, { transactionId: `t0 of ${id}` });
     });
     const answers = await Promise.all(commands);
     expect(answers.filter(({ status }) => status !== 200 && status !== 409)).toEqual([]);
@@ -119,7 +119,8 @@ describe('a command', () => {
 describe('an idempotency key', () => {
   it('gives a repeat the first answer and adds no event', async () => {
     const id = await newOrder();
-    const pay = () => api.post(`/orders/${id}/pay`, { transactionId: 't1' }, { 'idempotency-key': `pay ${id}` });
+    const pay = () =>
+      api.post(`/orders/${id}/pay`, { transactionId: `t1 of ${id}` }, { 'idempotency-key': `pay ${id}` });
     const first = await pay();
     await api.post(`/orders/${id}/complete`, {});
     const second = await pay();
@@ -136,7 +137,7 @@ describe('an idempotency key', () => {
     const complete = () => api.post(`/orders/${id}/complete`, {}, { 'idempotency-key': `complete ${id}` });
     const first = await complete();
     expect(first.status).toBe(409);
-    await api.post(`/orders/${id}/pay`, { transactionId: 't1' });
+    await api.post(`/orders/${id}/pay`, { transactionId: `t1 of ${id}` });
     const second = await complete();
     expect([second.status, second.body]).toEqual([409, first.body]);
   });
@@ -144,8 +145,10 @@ describe('an idempotency key', () => {
   it('counts fields in another order as the same request', async () => {
     const id = await newOrder();
     const key = { 'idempotency-key': `order of fields ${id}` };
-    await api.postRaw(`/orders/${id}/pay`, '{"transactionId":"t","amountMinor":125}', key);
-    expect((await api.postRaw(`/orders/${id}/pay`, '{"amountMinor":125,"transactionId":"t"}', key)).status).toBe(200);
+    await api.postRaw(`/orders/${id}/pay`, `{"transactionId":"t of ${id}","amountMinor":125}`, key);
+    expect(
+      (await api.postRaw(`/orders/${id}/pay`, `{"amountMinor":125,"transactionId":"t of ${id}"}`, key)).status,
+    ).toBe(200);
   });
 
   it('is refused with another body, on another order, and on another command', async () => {
@@ -199,7 +202,7 @@ describe('If-Match', () => {
     ['1', 400],
   ])('%s on an order at version 1 answers %i', async (ifMatch, status) => {
     const id = await newOrder();
-    const answer = await api.post(`/orders/${id}/pay`, { transactionId: 't1' }, { 'if-match': ifMatch });
+    const answer = await api.post(`/orders/${id}/pay`, { transactionId: `t1 of ${id}` }, { 'if-match': ifMatch });
     expect(answer.status).toBe(status);
     if (status === 412) expect(answer.headers.get('etag')).toBe('"1"');
     expect(await eventsOf(id)).toHaveLength(status === 200 ? 2 : 1);
@@ -209,7 +212,7 @@ describe('If-Match', () => {
     const id = await newOrder();
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
-        api.post(`/orders/${id}/pay`, { transactionId: `t${index}` }, { 'if-match': '"1"' }),
+        api.post(`/orders/${id}/pay`, { transactionId: `t${index} of ${id}` }, { 'if-match': '"1"' }),
       ),
     );
     expect(statuses(answers)).toEqual([200, 412, 412, 412, 412, 412, 412, 412, 412, 412]);

@@ -2,5 +2,14 @@ export type { Order, OrderCommand, OrderEvent, OrderLine, OrderStatus } from './
 export { buildApp, type AppOptions } from './http/app.js';
 export type { CommandOutcome, CommandRequest, CommandResult, ExpectedVersion, Orders } from './orders.js';
 export { ORDERS_SOURCE, ordersApi } from './service.js';
-export { ensureOrdersCollections, type IdempotencyDocument, type OrderDocument } from './store/documents.js';
+export { applyCommand, type CommandOnOrder, type CommandScope, type OrderPlace } from './store/apply-command.js';
+export {
+  ensureOrdersCollections,
+  ordersCollections,
+  type IdempotencyDocument,
+  type OrderDocument,
+  type OrdersCollections,
+  type PaymentDocument,
+  type RefundDocument,
+} from './store/documents.js';
 export { createMongoOrders, type MongoOrdersOptions } from './store/mongo-orders.js';

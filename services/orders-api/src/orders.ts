@@ -1,5 +1,6 @@
 import type { EventHeaders } from '@nightporter/contracts';
-import type { Order, OrderCommand, Rejection } from './domain/order.js';
+import type { Order, OrderCommand, OrderStatus, Rejection } from './domain/order.js';
+import type { Payment } from './domain/payment.js';
 
 /** The versions that a caller is willing to change, from `If-Match`: any, or one of these. */
 export type ExpectedVersion =
@@ -33,4 +34,14 @@ export type CommandResult =
 export interface Orders {
   execute(request: CommandRequest): Promise<CommandResult>;
   find(orderId: string): Promise<Order | null>;
+  findPayment(transactionId: string): Promise<Payment | null>;
+  /** In the order of their ids, at most `limit`, behind the order `after`. */
+  list(query: OrdersQuery): Promise<readonly Order[]>;
+}
+
+export interface OrdersQuery {
+  readonly customerId: string | null;
+  readonly status: OrderStatus | null;
+  readonly after: string | null;
+  readonly limit: number;
 }

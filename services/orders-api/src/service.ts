@@ -34,6 +34,7 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof ordersAp
       },
     },
     bodyBytesMax: config.bodyBytesMax,
+    requestsPerMinuteMax: config.requestsPerMinuteMax,
   });
   const address = await app.listen({ host: config.host, port: config.port });
   logger.info({ address, database, ...(await engineOf(client)) }, 'serving orders');

@@ -10,6 +10,13 @@ export const ordersApiSettings = {
     default: '262144',
     description: 'Largest request body; a larger one is answered 413.',
   }),
+  requestsPerMinuteMax: setting({
+    name: 'REQUESTS_PER_MINUTE_MAX',
+    kind: integer({ min: 1, max: 10_000_000 }),
+    unit: 'requests',
+    default: '60000',
+    description: 'Most requests of one address within a minute; more are answered 429.',
+  }),
   idempotencyHours: setting({
     name: 'IDEMPOTENCY_HOURS',
     kind: integer({ min: 1, max: 8_760 }),

@@ -8,6 +8,7 @@ const lines = [
 ];
 const create: OrderCommand = { kind: 'create', orderId: 'o1', customerId: 'c1', currency: 'EUR', lines };
 const pay: OrderCommand = { kind: 'pay', transactionId: 't1', amountMinor: 125 };
+const receive: OrderCommand = { kind: 'receive-payment', transactionId: 't1', amountMinor: 125, currency: 'EUR' };
 const cancel: OrderCommand = { kind: 'cancel', reason: 'changed my mind' };
 const complete: OrderCommand = { kind: 'complete' };
 
@@ -39,6 +40,14 @@ describe('an order', () => {
     [{ ...pay, transactionId: 't2' }, 'COMPLETED', 'paid-otherwise'],
     [{ ...pay, amountMinor: 124 }, 'CREATED', 'amount-mismatch'],
     [{ ...pay, amountMinor: null }, 'CREATED', 'OrderPaid'],
+    [receive, 'CREATED', 'OrderPaid'],
+    [receive, 'PAID', 'unchanged'],
+    [receive, 'COMPLETED', 'unchanged'],
+    [receive, 'CANCELLED', 'SurplusPaymentReceived'],
+    [{ ...receive, transactionId: 't2' }, 'PAID', 'SurplusPaymentReceived'],
+    [{ ...receive, transactionId: 't2' }, 'COMPLETED', 'SurplusPaymentReceived'],
+    [{ ...receive, amountMinor: 124 }, 'CREATED', 'SurplusPaymentReceived'],
+    [{ ...receive, currency: 'USD' }, 'CREATED', 'SurplusPaymentReceived'],
     [cancel, 'CREATED', 'OrderCancelled'],
     [cancel, 'PAID', 'OrderCancelled'],
     [cancel, 'COMPLETED', 'transition'],

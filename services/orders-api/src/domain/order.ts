@@ -6,7 +6,8 @@
  *                         └────cancel────┴──────────────▶ CANCELLED
  *
  * COMPLETED and CANCELLED are final. Each accepted command is exactly one event, so an order's `version` is also the
- * aggregateVersion of its last event.
+ * aggregateVersion of its last event. Money that comes in where the order does not call for it changes no status: it is a
+ * SurplusPaymentReceived, and owed back.
  */
 export type OrderStatus = 'CREATED' | 'PAID' | 'COMPLETED' | 'CANCELLED';
 
@@ -39,8 +40,15 @@ export type OrderCommand =
       readonly currency: string;
       readonly lines: readonly OrderLine[];
     }
-  /** The payment provider's callback. `amountMinor` null: the provider did not say, and the whole total was paid. */
+  /** Somebody wants to pay. `amountMinor` null: the whole total. Refused where the order does not call for it. */
   | { readonly kind: 'pay'; readonly transactionId: string; readonly amountMinor: number | null }
+  /** The payment provider has the money already, so this is never refused: what the order does not call for is owed back. */
+  | {
+      readonly kind: 'receive-payment';
+      readonly transactionId: string;
+      readonly amountMinor: number;
+      readonly currency: string;
+    }
   | { readonly kind: 'cancel'; readonly reason: string }
   | { readonly kind: 'complete' };
 
@@ -59,15 +67,29 @@ export type OrderEvent =
       readonly eventType: 'OrderPaid';
       readonly payload: { readonly transactionId: string; readonly amountMinor: number; readonly currency: string };
     }
+  | {
+      readonly eventType: 'SurplusPaymentReceived';
+      readonly payload: {
+        readonly transactionId: string;
+        readonly amountMinor: number;
+        readonly currency: string;
+        readonly cause: SurplusCause;
+      };
+    }
   | { readonly eventType: 'OrderCancelled'; readonly payload: { readonly reason: string; readonly wasPaid: boolean } }
   | { readonly eventType: 'OrderCompleted'; readonly payload: Readonly<Record<string, never>> };
+
+/** Why a payment was more than the order called for. */
+export type SurplusCause = 'cancelled' | 'paid-already' | 'amount-mismatch';
 
 export type Rejection =
   | { readonly reason: 'order-unknown' }
   | { readonly reason: 'order-exists' }
   | { readonly reason: 'transition'; readonly command: OrderCommand['kind']; readonly status: OrderStatus }
   | { readonly reason: 'amount-mismatch'; readonly expectedMinor: number; readonly givenMinor: number }
-  | { readonly reason: 'paid-otherwise'; readonly transactionId: string };
+  | { readonly reason: 'paid-otherwise'; readonly transactionId: string }
+  /** The payment provider's number stands for another payment already. */
+  | { readonly reason: 'payment-known'; readonly transactionId: string };
 
 export type Decision =
   | { readonly kind: 'events'; readonly events: readonly [OrderEvent] }
@@ -82,6 +104,8 @@ export function decide(command: OrderCommand, state: Order | null): Decision {
   switch (command.kind) {
     case 'pay':
       return pay(command, state);
+    case 'receive-payment':
+      return receivePayment(command, state);
     case 'cancel':
       if (state.status !== 'CREATED' && state.status !== 'PAID') return illegal(command, state);
       return one({
@@ -121,6 +145,25 @@ function pay(command: Extract<OrderCommand, { kind: 'pay' }>, state: Order): Dec
   });
 }
 
+function receivePayment(command: Extract<OrderCommand, { kind: 'receive-payment' }>, state: Order): Decision {
+  const { transactionId, amountMinor, currency } = command;
+  if (state.payment?.transactionId === transactionId) return { kind: 'unchanged' };
+  const payload = { transactionId, amountMinor, currency };
+  const cause = surplusCause(command, state);
+  return cause === null
+    ? one({ eventType: 'OrderPaid', payload })
+    : one({ eventType: 'SurplusPaymentReceived', payload: { ...payload, cause } });
+}
+
+function surplusCause(
+  { amountMinor, currency }: { amountMinor: number; currency: string },
+  state: Order,
+): SurplusCause | null {
+  if (state.payment !== null) return 'paid-already';
+  if (state.status === 'CANCELLED') return 'cancelled';
+  return amountMinor === state.totalMinor && currency === state.currency ? null : 'amount-mismatch';
+}
+
 /** The order after an event. Only events that {@link decide} gave for this very state may be passed. */
 export function evolve(state: Order | null, event: OrderEvent): Order {
   if (event.eventType === 'OrderCreated') {
@@ -140,6 +183,8 @@ export function evolve(state: Order | null, event: OrderEvent): Order {
       const { transactionId, amountMinor } = event.payload;
       return { ...state, version, status: 'PAID', payment: { transactionId, amountMinor } };
     }
+    case 'SurplusPaymentReceived':
+      return { ...state, version };
     case 'OrderCancelled':
       return { ...state, version, status: 'CANCELLED', cancellation: { reason: event.payload.reason } };
     case 'OrderCompleted':

@@ -24,6 +24,8 @@ function memoryOrders(): Orders {
       return Promise.resolve({ kind: 'decided', outcome: { kind: 'accepted', order: after }, replayed: false });
     },
     find: (orderId) => Promise.resolve(orders.get(orderId) ?? null),
+    findPayment: () => Promise.resolve(null),
+    list: () => Promise.resolve([...orders.values()]),
   };
 }
 
@@ -34,6 +36,7 @@ beforeAll(async () => {
     logger: createLogger({ name: 'test', level: 'silent' }),
     checks: { database: () => 'no primary' },
     bodyBytesMax: 10_000,
+    requestsPerMinuteMax: 1_000_000,
   });
 });
 afterAll(() => app.close());
@@ -119,6 +122,7 @@ describe('the orders API', () => {
       '/orders/{orderId}/pay',
       '/orders/{orderId}/cancel',
       '/orders/{orderId}/complete',
+      '/payments/callback',
     ]);
   });
 });

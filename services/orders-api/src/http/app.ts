@@ -1,20 +1,26 @@
 import helmet from '@fastify/helmet';
+import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import { readinessAnswer, readinessOf, type Logger, type ReadinessCheck } from '@nightporter/runtime';
 import { LogController, fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, serializerCompiler } from 'fastify-type-provider-zod';
 import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Orders } from '../orders.js';
-import { answerError, answerErrors } from './errors.js';
+import { answerError, answerErrors, TooManyRequestsError } from './errors.js';
 import { acceptJsonOnly } from './json-body.js';
+import { listRoute } from './list-route.js';
 import { orderRoutes } from './order-routes.js';
+import { paymentRoutes } from './payment-routes.js';
 import { validateWithZod } from './validation.js';
 
 export interface AppOptions {
   readonly orders: Orders;
   readonly logger: Logger;
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** More requests of one address within a minute are answered 429. */
+  readonly requestsPerMinuteMax: number;
   /** Larger bodies are answered 413 without being read to their end. */
   readonly bodyBytesMax: number;
 }
@@ -31,7 +37,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: options.bodyBytesMax,
     requestTimeout: 30_000,
-    genReqId: () => randomUUID(),
+    genReqId: requestIdOf,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     frameworkErrors: (error, request, reply) => {
       answerError(error, request, reply);
@@ -47,9 +53,22 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     transform: jsonSchemaTransform,
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
-  await app.register(orderRoutes, { orders: options.orders });
+  await app.register(rateLimit, {
+    max: options.requestsPerMinuteMax,
+    timeWindow: 60_000,
+    // Health checks must be answered whatever the load.
+    allowList: (request) => request.url === '/livez' || request.url === '/readyz',
+    errorResponseBuilder: (_request, { after }) => new TooManyRequestsError(after),
+  });
+  for (const routes of [orderRoutes, listRoute, paymentRoutes]) await app.register(routes, { orders: options.orders });
   healthRoutes(app, options.checks);
   return app;
+}
+
+/** A caller's own id goes on into log and events, where it is one that can be written anywhere. */
+function requestIdOf({ headers }: { headers: IncomingHttpHeaders }): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && /^[A-Za-z0-9._:-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
 const DESCRIPTION =

@@ -5,6 +5,18 @@ import { problem, sendProblem } from './problems.js';
 import type { Problem } from './schemas.js';
 import { InvalidRequestError } from './validation.js';
 
+/** More requests than one address may send; `after` says in words how long to wait. */
+export class TooManyRequestsError extends Error {
+  readonly statusCode = 429;
+  readonly problem: Problem;
+
+  constructor(after: string) {
+    super('too many requests');
+    this.name = 'TooManyRequestsError';
+    this.problem = problem('too-many-requests', `this address sends too many requests; try again in ${after}`);
+  }
+}
+
 /** Every error and every unknown route becomes a problem document; what nobody expected is logged and tells the caller nothing. */
 export function answerErrors(app: FastifyInstance): void {
   app.setNotFoundHandler((request, reply) =>
@@ -22,7 +34,12 @@ export function answerError(error: Error, request: FastifyRequest, reply: Fastif
 }
 
 function problemOf(error: Error): Problem {
-  if (error instanceof InvalidRequestError || error instanceof MalformedJsonError) return error.problem;
+  if (
+    error instanceof InvalidRequestError ||
+    error instanceof MalformedJsonError ||
+    error instanceof TooManyRequestsError
+  )
+    return error.problem;
   if (isNightporterError(error)) return nightporterProblem(error.code, error.message);
   switch (codeOf(error)) {
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':

@@ -1,10 +1,11 @@
 import type { EventHeaders, JsonValue } from '@nightporter/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Order, OrderCommand } from '../domain/order.js';
-import type { CommandResult, Orders } from '../orders.js';
+import type { CommandOutcome, CommandResult, Orders } from '../orders.js';
 import { entityTag, expectedVersionOf } from './entity-tag.js';
 import { idempotencyOf } from './idempotency.js';
 import { problem, rejectionProblem, sendProblem } from './problems.js';
+import type { Problem } from './schemas.js';
 
 interface Exchange {
   readonly request: FastifyRequest;
@@ -47,20 +48,18 @@ function answer(
   }
   if (result.replayed) reply.header('idempotency-replayed', 'true');
   const { outcome } = result;
-  switch (outcome.kind) {
-    case 'rejected':
-      return sendProblem(reply, rejectionProblem(orderId, outcome.rejection));
-    case 'stale':
-      reply.header('etag', entityTag(outcome.version));
-      return sendProblem(
-        reply,
-        problem('precondition-failed', `the order is at version ${outcome.version}`, [
-          { header: 'if-match', detail: `does not name ${entityTag(outcome.version)}` },
-        ]),
-      );
-    case 'accepted':
-      return sendOrder(reply, { status: command.kind === 'create' ? 201 : 200, order: outcome.order });
-  }
+  if (outcome.kind === 'accepted')
+    return sendOrder(reply, { status: command.kind === 'create' ? 201 : 200, order: outcome.order });
+  if (outcome.kind === 'stale') reply.header('etag', entityTag(outcome.version));
+  return sendProblem(reply, outcomeProblem(orderId, outcome));
+}
+
+/** Why a command was not carried out. */
+export function outcomeProblem(orderId: string, outcome: Exclude<CommandOutcome, { kind: 'accepted' }>): Problem {
+  if (outcome.kind === 'rejected') return rejectionProblem(orderId, outcome.rejection);
+  return problem('precondition-failed', `the order is at version ${outcome.version}`, [
+    { header: 'if-match', detail: `does not name ${entityTag(outcome.version)}` },
+  ]);
 }
 
 export function sendOrder(reply: FastifyReply, { status, order }: { status: 200 | 201; order: Order }): FastifyReply {
@@ -74,7 +73,7 @@ export function sendUnchanged(reply: FastifyReply, order: Order): FastifyReply {
 }
 
 /** The caller's trace goes on in the events; the outbox leaves out what is malformed. */
-function eventHeaders({ headers, id }: FastifyRequest): EventHeaders {
+export function eventHeaders({ headers, id }: FastifyRequest): EventHeaders {
   const { traceparent, tracestate } = headers;
   return {
     ...(typeof traceparent === 'string' ? { traceparent } : {}),

@@ -5,13 +5,9 @@ import type { Orders } from '../orders.js';
 import { entityTag } from './entity-tag.js';
 import { carryOut, sendOrder, sendUnchanged } from './exchange.js';
 import { rejectionProblem, sendProblem } from './problems.js';
+import { answers } from './responses.js';
 import * as schemas from './schemas.js';
 
-const problems = {
-  content: { 'application/problem+json': { schema: schemas.problemAnswer } },
-  description: 'Refused; nothing was written.',
-};
-const answers = { '4xx': problems, 503: { ...problems, description: 'Try again.' } };
 const commandSchema = {
   tags: ['orders'],
   params: schemas.orderParams,
@@ -50,7 +46,7 @@ export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, {
 
   app.post(
     '/orders/:orderId/pay',
-    { schema: { ...commandSchema, summary: "Takes the payment provider's callback", body: schemas.payOrderBody } },
+    { schema: { ...commandSchema, summary: 'Pays an order that calls for it', body: schemas.payOrderBody } },
     async (request, reply) => {
       const { transactionId, amountMinor = null } = request.body;
       const command: OrderCommand = { kind: 'pay', transactionId, amountMinor };

@@ -12,11 +12,13 @@ const KINDS = {
   'transition-refused': { status: 409, title: "The order's status does not allow this" },
   'amount-mismatch': { status: 409, title: 'The amount paid is not the total of the order' },
   'paid-otherwise': { status: 409, title: 'The order is paid by another transaction' },
+  'payment-known': { status: 409, title: 'The transaction number belongs to another payment' },
   'precondition-failed': { status: 412, title: 'The order has changed' },
   'body-too-large': { status: 413, title: 'The body is too large' },
   'uri-too-long': { status: 414, title: 'The URI is too long' },
   'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
   'idempotency-key-reused': { status: 422, title: 'The idempotency key belongs to another request' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
   'internal-error': { status: 500, title: 'Something is broken in the service' },
   unavailable: { status: 503, title: 'The service cannot do this now' },
 } as const satisfies Record<string, { status: number; title: string }>;
@@ -66,7 +68,18 @@ export function rejectionProblem(orderId: string, rejection: Rejection): Problem
       return problem('paid-otherwise', `${order} is paid by transaction ${JSON.stringify(rejection.transactionId)}`, [
         { pointer: '#/transactionId', detail: 'is another transaction' },
       ]);
+    case 'payment-known':
+      return problem(
+        'payment-known',
+        `transaction ${JSON.stringify(rejection.transactionId)} has come before with another order, amount or currency`,
+      );
   }
 }
 
-const VERBS = { create: 'be created', pay: 'be paid', cancel: 'be cancelled', complete: 'be completed' };
+const VERBS = {
+  create: 'be created',
+  pay: 'be paid',
+  'receive-payment': 'take a payment',
+  cancel: 'be cancelled',
+  complete: 'be completed',
+};

@@ -27,6 +27,10 @@ const minorUnits = z
   .max(100_000_000_000)
   .refine((value) => !Object.is(value, -0), { error: 'must not be -0' });
 
+const currency = z.string().regex(/^[A-Z]{3}$/, { error: 'must be three capital letters (ISO 4217)' });
+
+const orderStatus = z.enum(['CREATED', 'PAID', 'COMPLETED', 'CANCELLED']);
+
 const orderLine = z.strictObject({
   productId: identifier,
   quantity: z.int().min(1).max(1_000_000),
@@ -36,7 +40,7 @@ const orderLine = z.strictObject({
 export const createOrderBody = z.strictObject({
   orderId: orderId.optional().describe('Chosen by the caller, or left out.'),
   customerId: identifier,
-  currency: z.string().regex(/^[A-Z]{3}$/, { error: 'must be three capital letters (ISO 4217)' }),
+  currency,
   lines: z
     .array(orderLine)
     .min(1)
@@ -81,13 +85,56 @@ export const commandHeaders = createHeaders.extend({
 export const orderAnswer = z.object({
   orderId: z.string(),
   version: z.number(),
-  status: z.enum(['CREATED', 'PAID', 'COMPLETED', 'CANCELLED']),
+  status: orderStatus,
   customerId: z.string(),
   currency: z.string(),
-  lines: z.array(z.object({ productId: z.string(), quantity: z.number(), unitPriceMinor: z.number() })),
+  lines: z.array(z.object({ productId: z.string(), quantity: z.number(), unitPriceMinor: z.number() })).readonly(),
   totalMinor: z.number(),
   payment: z.object({ transactionId: z.string(), amountMinor: z.number() }).nullable(),
   cancellation: z.object({ reason: z.string() }).nullable(),
+});
+
+export const paymentCallbackBody = z.strictObject({
+  orderId,
+  paymentTransactionNo: identifier.describe(
+    "The payment provider's number: it stands for this one payment for ever, and the same callback gets the same answer.",
+  ),
+  amountMinor: minorUnits.describe('What was paid, in minor units (cents).'),
+  currency,
+});
+
+export const paymentAnswer = z.object({
+  paymentTransactionNo: z.string(),
+  orderId: z.string(),
+  amountMinor: z.number(),
+  currency: z.string(),
+  outcome: z
+    .enum(['applied', 'surplus'])
+    .describe('applied: the order is paid by it. surplus: the order did not call for it, and it is owed back.'),
+});
+
+const CURSOR = /^[A-Za-z0-9_-]{1,1200}$/;
+
+/** The place behind an order. Opaque to callers. */
+export function encodeCursor(id: string): string {
+  return Buffer.from(id, 'utf8').toString('base64url');
+}
+
+const cursor = z
+  .string()
+  .regex(CURSOR, { error: 'must be the "next" of a page' })
+  .transform((value) => Buffer.from(value, 'base64url').toString('utf8'));
+
+export const listQuery = z.strictObject({
+  customerId: identifier.optional(),
+  status: orderStatus.optional(),
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('Orders on a page.'),
+  cursor: cursor.optional().describe('The "next" of the page before.'),
+});
+
+export const listAnswer = z.object({
+  orders: z.array(orderAnswer).readonly(),
+  next: z.string().nullable().describe('Pass it as cursor to get the next page; null on the last one.'),
 });
 
 export const problemAnswer = z.object({

@@ -1,10 +1,9 @@
 import { guarded } from '@nightporter/mongo';
-import type { EmitRequest, Outbox, TransactionScope } from '@nightporter/outbox';
-import { NightporterError } from '@nightporter/protocol';
-import { MongoServerError, type ClientSession, type MongoClient } from 'mongodb';
-import { decide, evolve, type Order, type OrderEvent } from '../domain/order.js';
-import type { CommandOutcome, CommandRequest, CommandResult, ExpectedVersion, Orders } from '../orders.js';
-import { fieldsOf, orderOf, ordersCollections, type OrdersCollections } from './documents.js';
+import type { Outbox, TransactionScope } from '@nightporter/outbox';
+import { MongoServerError, type MongoClient } from 'mongodb';
+import type { CommandRequest, CommandResult, Orders } from '../orders.js';
+import { applyCommand, type CommandScope } from './apply-command.js';
+import { orderOf, ordersCollections, paymentOf, type OrdersCollections } from './documents.js';
 
 export interface MongoOrdersOptions {
   readonly client: MongoClient;
@@ -43,6 +42,22 @@ export function createMongoOrders(options: MongoOrdersOptions): Orders {
       const document = await guarded(`reading order ${orderId}`, () => collections.orders.findOne({ _id: orderId }));
       return document === null ? null : orderOf(document);
     },
+    findPayment: async (transactionId) => {
+      const what = `reading payment ${transactionId}`;
+      const document = await guarded(what, () => collections.payments.findOne({ _id: transactionId }));
+      return document === null ? null : paymentOf(document);
+    },
+    list: async ({ customerId, status, after, limit }) => {
+      const filter = {
+        ...(customerId === null ? {} : { customerId }),
+        ...(status === null ? {} : { status }),
+        ...(after === null ? {} : { _id: { $gt: after } }),
+      };
+      const documents = await guarded('listing orders', () =>
+        collections.orders.find(filter).sort({ _id: 1 }).limit(limit).toArray(),
+      );
+      return documents.map(orderOf);
+    },
   };
 }
 
@@ -61,14 +76,7 @@ async function executeIn(
       return { kind: 'decided', outcome: known.outcome, replayed: true };
     }
   }
-  const document = await context.collections.orders.findOne({ _id: request.orderId }, { session });
-  const before = document === null ? null : orderOf(document);
-  const { outcome, events } = decideOn(before, request);
-  if (outcome.kind === 'accepted' && events.length > 0) {
-    await writeOrder({ before, after: outcome.order }, session, context.collections);
-    let expectedVersion = before?.version ?? 0;
-    for (const event of events) await emit(toEmit(request.orderId, { event, expectedVersion: expectedVersion++ }));
-  }
+  const outcome = await applyCommand({ session, emit: emitWith(emit) }, request, context.collections);
   if (idempotency !== null) {
     const now = new Date();
     await context.collections.idempotencyKeys.insertOne(
@@ -85,74 +93,9 @@ async function executeIn(
   return { kind: 'decided', outcome, replayed: false };
 }
 
-interface Decided {
-  readonly outcome: CommandOutcome;
-  readonly events: readonly OrderEvent[];
-}
-
-function decideOn(before: Order | null, request: CommandRequest): Decided {
-  if (before !== null && !allows(request.expected, before.version)) {
-    return { outcome: { kind: 'stale', version: before.version }, events: [] };
-  }
-  const decision = decide(request.command, before);
-  switch (decision.kind) {
-    case 'rejected':
-      return { outcome: { kind: 'rejected', rejection: decision.rejection }, events: [] };
-    case 'unchanged':
-      if (before === null)
-        throw new NightporterError(
-          'NP_INTERNAL',
-          `a command left order ${request.orderId} unchanged, which does not exist`,
-        );
-      return { outcome: { kind: 'accepted', order: before }, events: [] };
-    case 'events': {
-      const [first, ...rest] = decision.events;
-      return {
-        outcome: { kind: 'accepted', order: rest.reduce(evolve, evolve(before, first)) },
-        events: decision.events,
-      };
-    }
-  }
-}
-
-function allows(expected: ExpectedVersion, version: number): boolean {
-  return expected.kind === 'any' || expected.versions.includes(version);
-}
-
-async function writeOrder(
-  { before, after }: { before: Order | null; after: Order },
-  session: ClientSession,
-  { orders }: OrdersCollections,
-): Promise<void> {
-  const now = new Date();
-  if (before === null) {
-    await orders.insertOne({ _id: after.orderId, ...fieldsOf(after), createdAt: now, updatedAt: now }, { session });
-    return;
-  }
-  const result = await orders.updateOne(
-    { _id: after.orderId, version: before.version },
-    { $set: { ...fieldsOf(after), updatedAt: now } },
-    { session },
-  );
-  if (result.modifiedCount !== 1) {
-    throw new NightporterError(
-      'NP_TRANSACTION_CONFLICT',
-      `order ${after.orderId} has left version ${before.version} meanwhile`,
-    );
-  }
-}
-
-/** An order's version counts its events: where the two disagree, the whole transaction must fail. */
-function toEmit(
-  orderId: string,
-  { event, expectedVersion }: { event: OrderEvent; expectedVersion: number },
-): EmitRequest {
-  return {
-    aggregateType: 'order',
-    aggregateId: orderId,
-    eventType: event.eventType,
-    payload: event.payload,
-    expectedVersion,
+function emitWith(emit: TransactionScope['emit']): CommandScope['emit'] {
+  return async ({ eventType, payload }, place) => {
+    await emit({ ...place, eventType, payload });
   };
 }
 
