@@ -8,6 +8,7 @@ import {
   type SequencerPosition,
   type SequencerView,
 } from '@nightporter/protocol';
+import type { Forgotten } from './forgotten.js';
 import { corruptionOf, type EventWork } from './incoming.js';
 import { versionKey, type GroupState, type IncomingEvent, type ParkedEvent } from './ports.js';
 
@@ -32,12 +33,14 @@ export class GroupView {
   readonly #settledVersions: Map<string, EventId>;
   readonly #parked: Map<string, Pick<ParkedEvent, 'event' | 'state'>>;
 
-  /** `heldByLedger`: which event the producer's ledger has at versions that the inbox no longer knows. */
-  constructor(state: GroupState, heldByLedger: ReadonlyMap<string, EventId> = new Map()) {
+  readonly #passed: ReadonlySet<string>;
+
+  constructor(state: GroupState, { held, passed }: Forgotten) {
+    this.#passed = passed;
     this.#positions = new Map(state.positions);
     this.#settledEvents = new Map(state.inboxByEvent);
     const settledVersions = [...state.inboxByVersion].map(([key, record]) => [key, record.eventId] as const);
-    this.#settledVersions = new Map([...heldByLedger, ...settledVersions]);
+    this.#settledVersions = new Map([...held, ...settledVersions]);
     this.#parked = new Map(state.parked);
   }
 
@@ -48,6 +51,7 @@ export class GroupView {
       settledHere: this.#settledVersions.get(versionKey(aggregate, version)) ?? null,
       parkedHere: this.#rowAt(aggregate, version),
       parkedNext: this.#rowAt(aggregate, version + 1),
+      isPassed: this.#passed.has(versionKey(aggregate, version)),
     };
   }
 

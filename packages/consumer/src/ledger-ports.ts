@@ -31,7 +31,7 @@ export interface PublishedPage {
  * committed, and is neither in the outbox nor in the archive.
  */
 export type LedgerAnswer =
-  | { readonly kind: 'published'; readonly event: IncomingEvent }
+  | { readonly kind: 'published'; readonly event: IncomingEvent; readonly publishedAtMs: number }
   | { readonly kind: 'not-committed' | 'unpublished' | 'dead' | 'deleted' };
 
 /** Why a version cannot be had. */
@@ -71,12 +71,19 @@ export type SweepClaim =
  * The group's entry with one producer. `claim` takes or renews, for `durationMs` on the database's clock, the right to walk, so that the members
  * of a group do not all do the same work; two that walk at once do no harm. `advance` moves the watermark up, never down, and makes
  * the group `live` once it has passed the floor; whoever calls it has made sure that everything up to there is settled or parked.
- * `release` gives the claim up.
+ * `release` gives the claim up. `standing` only looks.
  */
 export interface GroupRegistry {
+  standing(): Promise<GroupStanding | null>;
   claim(request: { owner: string; durationMs: number }): Promise<SweepClaim>;
   advance(toMs: number): Promise<void>;
   release(owner: string): Promise<void>;
+}
+
+/** How far a group is with one producer. */
+export interface GroupStanding {
+  readonly state: 'bootstrapping' | 'live';
+  readonly watermarkMs: number;
 }
 
 /** Versions that keep parked ones waiting: from right behind the position up to right before the lowest parked one. */

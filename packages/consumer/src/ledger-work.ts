@@ -9,6 +9,8 @@ import { settle } from './settle.js';
 export interface Answered {
   readonly place: AggregatePlace;
   readonly answer: LedgerAnswer;
+  /** Who gave the answer; null where the aggregate is nobody's. */
+  readonly producer: GroupProducer | null;
 }
 
 /** What came of a step: `brought` once everything that could be had is settled or parked. */
@@ -23,13 +25,16 @@ export async function askLedgers(
   producers: readonly GroupProducer[],
   places: readonly AggregatePlace[],
 ): Promise<readonly Answered[]> {
-  let answered = places.map((place): Answered => ({ place, answer: { kind: 'not-committed' } }));
-  for (const { ledger } of producers) {
+  let answered = places.map((place): Answered => ({ place, answer: { kind: 'not-committed' }, producer: null }));
+  for (const producer of producers) {
     const open = answered.filter(({ answer }) => answer.kind === 'not-committed');
     if (open.length === 0) break;
-    const answers = await ledger.readVersions(open.map(({ place }) => place));
+    const answers = await producer.ledger.readVersions(open.map(({ place }) => place));
     const found = new Map(open.map(({ place }, index) => [place, answers[index]]));
-    answered = answered.map(({ place, answer }) => ({ place, answer: found.get(place) ?? answer }));
+    answered = answered.map((known) => {
+      const answer = found.get(known.place);
+      return answer === undefined || answer.kind === 'not-committed' ? known : { place: known.place, answer, producer };
+    });
   }
   return answered;
 }

@@ -13,6 +13,10 @@ test.each([
   [{ retryScheduleMs: [100, -1] }, /retryScheduleMs is \[100, -1\]/],
   [{ claimMs: 30_000 }, /claimMs is 30000; it must be longer than handlerMs \(30000\)/],
   [
+    { inboxRetentionMs: 1_000, brokerRetentionMs: 501 },
+    /inboxRetentionMs is 1000; it must be twice brokerRetentionMs \(501\) or more/,
+  ],
+  [
     { handlerMs: 56_000, claimMs: 90_000 },
     /handlerMs \(56000\) and transactionMs \(5000\).*transactionLifetimeMs \(60000\)/,
   ],

@@ -76,6 +76,10 @@ export interface ConsumerOptions {
   readonly ledgerBatchMax: number;
   /** How long the right to walk outlives a member that was killed. */
   readonly ledgerClaimMs: number;
+  /** How long inbox records are kept: the store's, told here too. An event is only looked up as maybe forgotten when it is half as old. */
+  readonly inboxRetentionMs: number;
+  /** How long the broker keeps messages (RocketMQ: fileReservedTime): it may deliver them again for so long. */
+  readonly brokerRetentionMs: number;
   /** How long a parked event waits for the versions before it until the ledger is asked for them. */
   readonly gapWaitMs: number;
   /** How often gaps older than that are looked for. */
@@ -92,6 +96,8 @@ export interface ConsumerSetup<Session> {
   readonly group: string;
   readonly handlers: Handlers<Session>;
 }
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
 
 export const CONSUMER_DEFAULTS: ConsumerOptions = {
   receiveMax: 32,
@@ -123,6 +129,8 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   ledgerPageMax: 500,
   ledgerBatchMax: 20,
   ledgerClaimMs: 30_000,
+  inboxRetentionMs: 90 * DAY_MS,
+  brokerRetentionMs: 3 * DAY_MS,
   gapWaitMs: 5_000,
   gapEveryMs: 2_000,
   gapMax: 100,
@@ -158,6 +166,8 @@ const POSITIVE_INTEGERS = [
   'ledgerPageMax',
   'ledgerBatchMax',
   'ledgerClaimMs',
+  'inboxRetentionMs',
+  'brokerRetentionMs',
   'gapWaitMs',
   'gapEveryMs',
   'gapMax',
@@ -179,6 +189,12 @@ export function resolveOptions(given: Partial<ConsumerOptions>): ConsumerOptions
   }
   if (options.claimMs <= options.handlerMs) {
     throw invalid(`claimMs is ${options.claimMs}; it must be longer than handlerMs (${options.handlerMs})`);
+  }
+  if (options.inboxRetentionMs < 2 * options.brokerRetentionMs) {
+    throw invalid(
+      `inboxRetentionMs is ${options.inboxRetentionMs}; it must be twice brokerRetentionMs (${options.brokerRetentionMs}) or more, since what ` +
+        'the broker may deliver again must not be forgotten',
+    );
   }
   if (options.handlerMs + options.transactionMs >= options.transactionLifetimeMs) {
     throw invalid(

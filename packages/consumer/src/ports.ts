@@ -111,6 +111,8 @@ export interface GroupState {
   readonly inboxByVersion: ReadonlyMap<string, InboxRecord>;
   /** Sequenced parked messages at the requested versions and at the versions right behind them: key `aggregate#version`. */
   readonly parked: ReadonlyMap<string, ParkedEvent>;
+  /** The moment of the transaction, on the database's clock. */
+  readonly nowMs: number;
 }
 
 export function versionKey(aggregate: AggregateKey, version: number): string {

@@ -6,7 +6,7 @@ import type { Engine } from './engine.js';
 import { classify } from './failure.js';
 import { attemptOf, groupChangesOf, setAsideUnreadable, toldOf, withPositionsOnce } from './group-changes.js';
 import { GroupView, messageOf } from './group-view.js';
-import { heldByLedger } from './held-by-ledger.js';
+import { forgottenOf } from './forgotten.js';
 import { runHandler } from './handler-run.js';
 import type { EventWork, Work } from './incoming.js';
 import { versionKey, type ConsumerEvent, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
@@ -28,6 +28,7 @@ const NOTHING_LOADED: GroupState = {
   inboxByEvent: new Map(),
   inboxByVersion: new Map(),
   parked: new Map(),
+  nowMs: 0,
 };
 
 /** What a transaction has decided so far. */
@@ -113,7 +114,7 @@ async function inTransaction<Session>(
   const state = events.length === 0 ? NOTHING_LOADED : await transaction.load(events);
   draft.isLoaded = true;
   if (!works.every((work) => isStillClaimed(work, state))) return { kind: 'lost' };
-  const view = new GroupView(state, await heldByLedger(engine, events, state));
+  const view = new GroupView(state, await forgottenOf(engine, events, state));
   const startedAt = clock.now();
   let count = 0;
   for (const work of works) {

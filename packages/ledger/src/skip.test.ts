@@ -61,6 +61,7 @@ function state({
     inboxByEvent: new Map(records.map((record) => [record.eventId, record])),
     inboxByVersion: new Map(records.map((record) => [`${aggregate}#${record.version}`, record])),
     parked: new Map(rows.map((row) => [`${aggregate}#${row.event.envelope.aggregateVersion}`, row])),
+    nowMs: 0,
   };
 }
 

@@ -8,7 +8,12 @@ import { parkedEvent } from './parked-documents.js';
 /** Everything that a batch of events may meet, by exact ids, in four round trips whatever its size. */
 export async function loadGroupState(
   { positions, inbox, parked }: GroupCollections,
-  { group, session, events }: { group: string; session: ClientSession; events: readonly EventPlace[] },
+  {
+    group,
+    session,
+    events,
+    nowMs,
+  }: { group: string; session: ClientSession; events: readonly EventPlace[]; nowMs: number },
 ): Promise<GroupState> {
   const places = events.map(({ aggregate, envelope }) => placeId(group, aggregate, envelope.aggregateVersion));
   const behind = events.map(({ aggregate, envelope }) => placeId(group, aggregate, envelope.aggregateVersion + 1));
@@ -20,6 +25,7 @@ export async function loadGroupState(
   const settledAs = await inbox.find({ group, eventId: { $in: eventIds } }, { session }).toArray();
   const foundParked = await parked.find({ _id: { $in: unique([...places, ...behind]) } }, { session }).toArray();
   return {
+    nowMs,
     positions: new Map(
       foundPositions.map(({ aggregate, version, startVersion, state }) => [
         aggregate,

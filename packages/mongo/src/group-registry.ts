@@ -1,4 +1,4 @@
-import type { GroupRegistry, SweepClaim } from '@nightporter/consumer';
+import type { GroupRegistry, GroupStanding, SweepClaim } from '@nightporter/consumer';
 import type { Collection, MongoClient } from 'mongodb';
 import { OUTBOX_COLLECTIONS } from './collections.js';
 import { durableDatabase } from './database.js';
@@ -27,11 +27,17 @@ export function createGroupRegistry(options: {
           { $set: { state: { $cond: [isPast(toMs), 'live', '$state'] } } },
         ]);
       }),
+    standing: () => guarded(`looking for ${place}`, () => standing(groups, group)),
     release: (owner) =>
       guarded(`releasing the sweep of ${place}`, async () => {
         await groups.updateOne({ _id: group, 'sweeper.owner': owner }, { $set: { sweeper: null } });
       }),
   };
+}
+
+async function standing(groups: Collection<GroupDocument>, group: string): Promise<GroupStanding | null> {
+  const found = await groups.findOne({ _id: group }, { projection: { state: 1, watermark: 1 } });
+  return found === null ? null : { state: found.state, watermarkMs: found.watermark.getTime() };
 }
 
 function isPast(toMs: number): object {

@@ -35,7 +35,7 @@ function groupTransaction(
     session,
     load: (events) =>
       own(`loading ${events.length} events of group ${group}`, () =>
-        loadGroupState(collections, { group, session, events }),
+        loadGroupState(collections, { group, session, events, nowMs: receivedAt.getTime() }),
       ),
     save: (changes) =>
       own(`saving ${changes.length} changes of group ${group}`, async () => {

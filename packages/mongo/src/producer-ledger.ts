@@ -147,12 +147,14 @@ async function findVersion(
 
 function answerOf({ database }: Reading, document: OutboxDocument): LedgerAnswer {
   if (document.status === 'DEAD') return { kind: 'dead' };
-  if (document.status !== 'PUBLISHED') return { kind: 'unpublished' };
+  const { publishedAt, status } = document;
+  if (status !== 'PUBLISHED' || !(publishedAt instanceof Date)) return { kind: 'unpublished' };
   const row = outboxRow(namespace(`${database.databaseName}.${OUTBOX_COLLECTIONS.outbox}`), document, null);
   const form: PublicationForm = document.publication?.form ?? row.form;
   const envelope = envelopeOf(row, form);
   return {
     kind: 'published',
+    publishedAtMs: publishedAt.getTime(),
     event: {
       envelope,
       aggregate: aggregateKey(row),

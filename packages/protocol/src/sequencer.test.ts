@@ -317,6 +317,39 @@ describe('the writes of an outcome', () => {
   });
 });
 
+describe('a message that the group’s watermark passed long ago', () => {
+  const dead = { kind: 'dead', code: 'NP_POSITION_LOST' };
+
+  test('is dead when nothing is left of it, and blocks its aggregate at its turn', () => {
+    const given = view({ version: 4 }, { isPassed: true });
+    const verdict = sequence(given, message(5));
+    expect(verdict).toMatchObject(dead);
+    expect(changesOf(given, message(5), verdict)).toEqual([
+      { kind: 'park', state: 'dead' },
+      { kind: 'position', position: { ...NO_POSITION, ...blockedAt4 } },
+    ]);
+  });
+
+  test.each(['open', 'blocked'] as const)(
+    'is dead before its turn too, behind a position that is %s and stays so',
+    (state) => {
+      const given = view({ version: 2, state }, { isPassed: true });
+      const verdict = sequence(given, message(5));
+      expect(verdict).toMatchObject(dead);
+      expect(changesOf(given, message(5), verdict)).toEqual([
+        { kind: 'park', state: 'dead' },
+        { kind: 'position', position: { ...NO_POSITION, version: 2, state } },
+      ]);
+    },
+  );
+
+  test('advances while the inbox knows it, and runs where an operator has it tried again', () => {
+    expect(sequence(view({ version: 4 }, { ...settled5, isPassed: true }), message(5))).toEqual({ kind: 'advance' });
+    const retried = view(blockedAt4, { isPassed: true, parkedHere: { eventId: mine, state: 'retry' } });
+    expect(sequence(retried, message(5, { claimed: true }))).toEqual({ kind: 'apply' });
+  });
+});
+
 describe('a corrupt message in the place of one that verifies', () => {
   const corrupt = { eventId: other, state: 'dead', isCorrupt: true } as const;
   const open5 = { kind: 'position', position: { ...NO_POSITION, version: 5 } } as const;

@@ -41,6 +41,8 @@ export interface SequencerView {
   readonly parkedHere: ParkedRow | null;
   /** The row parked at the version right behind it. */
   readonly parkedNext: ParkedRow | null;
+  /** The group's watermark has passed the message long ago, so it was settled or parked once: where neither shows, documents were lost. */
+  readonly isPassed?: boolean;
 }
 
 /** What is to be done with the content of a message once it is its turn. */
@@ -107,6 +109,7 @@ export function sequence(view: SequencerView, message: SequencedMessage): Verdic
   }
   const isNext = version === position.version + 1;
   if (isNext && view.settledAs !== null) return { kind: 'advance' };
+  if (isLost(view, message)) return positionLost(view, message);
   if (!message.claimed && isBlocked(view, isNext)) return { kind: 'behind' };
   if (!isNext) return { kind: 'gap', missingFrom: aggregateVersion(position.version + 1) };
   return turnOf(message.content);
@@ -166,7 +169,7 @@ function changesInPlace(view: SequencerView, message: SequencedMessage, outcome:
     case 'gap':
       return parkGap(view, message);
     case 'dead':
-      return parkNext(view, 'dead');
+      return parkDead(view, message);
     case 'retry':
       return parkNext(view, 'retry');
     case 'apply':
@@ -202,6 +205,18 @@ function isBlocked(view: SequencerView, isNext: boolean): boolean {
   return view.position.state === 'blocked' || (isNext && view.parkedHere !== null);
 }
 
+/** Parked rows are no loss: they run when an operator, or their turn, says so. */
+function isLost({ isPassed, parkedHere, settledAs }: SequencerView, { claimed }: SequencedMessage): boolean {
+  return isPassed === true && !claimed && parkedHere === null && settledAs === null;
+}
+
+function positionLost({ position }: SequencerView, { aggregate, eventId, version }: SequencedMessage): Verdict {
+  const reason =
+    `Event ${eventId}, version ${version} of ${aggregate}, was settled long ago by what the group's watermark says, but the group's ` +
+    `position is ${position.version} and its inbox has forgotten the event: applying it could repeat its effect.`;
+  return { kind: 'dead', code: 'NP_POSITION_LOST', reason };
+}
+
 function turnOf(content: MessageContent): Verdict {
   switch (content.kind) {
     case 'defect':
@@ -230,6 +245,12 @@ function parkNext(view: SequencerView, state: 'retry' | 'dead'): readonly Sequen
     { kind: 'park', state },
     { kind: 'position', position: { ...view.position, state: 'blocked' } },
   ];
+}
+
+/** A lost event is dead wherever it stands: once its turn comes, it blocks. */
+function parkDead(view: SequencerView, { version }: SequencedMessage): readonly SequencerChange[] {
+  if (version === view.position.version + 1) return parkNext(view, 'dead');
+  return [{ kind: 'park', state: 'dead' }, touch(view)];
 }
 
 function parkBehind(view: SequencerView, message: SequencedMessage): readonly SequencerChange[] {

@@ -1,8 +1,10 @@
-import { NightporterError, epoch } from '@nightporter/protocol';
+import type { OutboxRow } from '@nightporter/contracts';
+import { NightporterError, aggregateVersion, epoch } from '@nightporter/protocol';
 import type { ConsumerEvent, GroupProducer } from '@nightporter/consumer';
 import { describe, expect, it } from 'vitest';
-import { keyFor, send, settled, startMember, stopMember } from './consumer-engine.support.js';
+import { keyFor, send, settled, startMember, stopMember, type Member } from './consumer-engine.support.js';
 import { GROUP, commitOrders, createLedgerWorld, mark, publish, startSweeper } from './ledger-sweep.support.js';
+import type { MemoryWorld } from './memory/index.js';
 
 function toldOf(told: readonly ConsumerEvent[], kind: ConsumerEvent['kind']): readonly ConsumerEvent[] {
   return told.filter((event) => event.kind === kind);
@@ -106,7 +108,7 @@ function withDigest({ ledger, registry }: GroupProducer, digest: string): GroupP
       readPublished: (request) => ledger.readPublished(request),
       readVersions: async (places) =>
         (await ledger.readVersions(places)).map((answer) =>
-          answer.kind === 'published' ? { kind: 'published', event: { ...answer.event, digest } } : answer,
+          answer.kind === 'published' ? { ...answer, event: { ...answer.event, digest } } : answer,
         ),
     },
   };
@@ -262,7 +264,7 @@ describe('the members of a group', () => {
           producers: [
             {
               ledger: { readPublished: fail, readVersions: fail },
-              registry: { claim: fail, advance: fail, release: fail },
+              registry: { standing: fail, claim: fail, advance: fail, release: fail },
             },
           ],
         },
@@ -331,5 +333,68 @@ describe('a version that was settled before its inbox record expired', () => {
     await world.clock.advance(1_000);
     expect(toldOf(member.told, 'duplicate')).toHaveLength(1);
     await stopMember(world, member);
+  });
+});
+
+describe('a position that was lost after its inbox records had expired', () => {
+  const options = { inboxRetentionMs: 60_000, brokerRetentionMs: 30_000 };
+
+  /** A group that has settled two events, and now has nothing to show for it. */
+  async function forgetful(): Promise<{ world: MemoryWorld; member: Member; rows: readonly OutboxRow[] }> {
+    const world = await createLedgerWorld();
+    const rows = commitOrders(world, 'a', 3);
+    await publish(world, rows.slice(0, 2));
+    const member = startSweeper(world, { options });
+    await world.clock.advance(40_000);
+    expect(member.effects()).toEqual(['a-1', 'a-2']);
+    world.group(GROUP).expireInbox(0);
+    world.group(GROUP).losePosition(keyFor('a'));
+    return { world, member, rows };
+  }
+
+  it.each(['the broker brings', 'a gap asks for'])(
+    'makes each event that %s a dead letter, not a second effect',
+    async (how) => {
+      const { world, member, rows } = await forgetful();
+      if (how === 'the broker brings') await publish(world, rows);
+      else await publish(world, rows.slice(2));
+      await world.clock.advance(15_000);
+      expect(member.effects()).toEqual(['a-1', 'a-2']);
+      expect(member.parked()).toHaveLength(3);
+      const lost = member.parked().filter(({ failure }) => failure?.code === 'NP_POSITION_LOST');
+      expect(lost.map(({ event, state }) => [event.envelope.eventId, state]).sort()).toEqual([
+        ['a-1', 'dead'],
+        ['a-2', 'dead'],
+      ]);
+      for (const version of [1, 2]) world.group(GROUP).skipDead(keyFor('a'), aggregateVersion(version));
+      await world.clock.advance(1_000);
+      expect(member.effects()).toEqual(['a-1', 'a-2', 'a-3']);
+      expect(member.parked()).toEqual([]);
+      await stopMember(world, member);
+    },
+  );
+
+  it('is no loss while the group catches up with its history', async () => {
+    const world = await createLedgerWorld();
+    await publish(world, commitOrders(world, 'a', 2), { isLost: () => true });
+    await world.clock.advance(100_000);
+    const member = startSweeper(world, { options });
+    await world.clock.advance(15_000);
+    expect(member.effects()).toEqual(['a-1', 'a-2']);
+    await stopMember(world, member);
+  });
+
+  it('is no loss where the group has not come so far yet, however old the event is', async () => {
+    const world = await createLedgerWorld();
+    const member = startSweeper(world, { options });
+    await world.clock.advance(30_000);
+    expect(world.database.groups.groups.get(GROUP)?.state).toBe('live');
+    await stopMember(world, member);
+    await publish(world, commitOrders(world, 'a', 2), { isLost: () => true });
+    await world.clock.advance(100_000);
+    const later = startSweeper(world, { options });
+    await world.clock.advance(15_000);
+    expect(later.effects()).toEqual(['a-1', 'a-2']);
+    await stopMember(world, later);
   });
 });

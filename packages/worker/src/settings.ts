@@ -86,6 +86,21 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       default: '5',
       description: 'Attempts before an event becomes a dead letter, which holds its own aggregate only.',
     }),
+    inboxRetentionDays: setting({
+      name: 'INBOX_RETENTION_DAYS',
+      kind: integer({ min: 1, max: 3_650 }),
+      unit: 'days',
+      default: '90',
+      description:
+        'How long it is kept what became of each event. Twice BROKER_RETENTION_HOURS or more, which is checked at the start: what the broker may deliver again must not be forgotten.',
+    }),
+    brokerRetentionHours: setting({
+      name: 'BROKER_RETENTION_HOURS',
+      kind: integer({ min: 1, max: 24 * 3_650 }),
+      unit: 'hours',
+      default: '72',
+      description: 'How long the broker keeps messages: its fileReservedTime.',
+    }),
     from: setting({
       name: 'GROUP_FROM',
       kind: choice(['beginning', 'now']),

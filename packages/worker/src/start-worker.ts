@@ -34,6 +34,8 @@ import { resolveSubscriptions, type ResolvedSubscription, type WorkerSettings } 
 const DRAIN_SHARE = 0.6;
 const CLOSE_SHARE = 0.3;
 
+const HOUR_MS = 60 * 60 * 1_000;
+
 /** What a start has opened so far, closed in the reverse order. */
 type Opened = (() => Promise<void>)[];
 
@@ -95,7 +97,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   }
   const registration = { client, group: config.group, database, from: config.from };
   const producers = await registerWithProducers(registration, subscriptions);
-  const stores = createGroupStores({ client, database, group: config.group });
+  const inboxRetentionMs = config.inboxRetentionDays * 24 * HOUR_MS;
+  const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs });
   consumer = createConsumer<ClientSession>(
     {
       subscribers: await subscribe(subscriptions, { config, connection, opened }),
@@ -121,6 +124,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       ledgerEveryMs: config.ledgerEveryMs,
       ledgerLagMs: config.ledgerLagMs,
       gapWaitMs: config.gapWaitMs,
+      inboxRetentionMs,
+      brokerRetentionMs: config.brokerRetentionHours * HOUR_MS,
       drainMs: Math.max(50, Math.floor(config.shutdownMs * DRAIN_SHARE)),
     },
   );

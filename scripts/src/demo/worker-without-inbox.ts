@@ -23,6 +23,7 @@ function forgetful<Session>(store: GroupStore<Session>): GroupStore<Session> {
               inboxByEvent: new Map(),
               inboxByVersion: new Map(),
               parked: new Map(),
+              nowMs: known.nowMs,
             };
           },
           // The unique inbox would stop a second record, and so would give the fault away before the check can.

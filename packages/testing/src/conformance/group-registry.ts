@@ -22,6 +22,14 @@ export function groupRegistryConformance(name: string, makeFixture: () => Promis
 }
 
 function describeClaims(makeFixture: () => Promise<RegistryFixture>): void {
+  it('tells how far a group is, and of none that nobody registered', async () => {
+    const { floorMs, registry, unknown } = await makeFixture();
+    expect(await registry.standing()).toEqual({ state: 'bootstrapping', watermarkMs: 0 });
+    await registry.advance(floorMs + 10);
+    expect(await registry.standing()).toEqual({ state: 'live', watermarkMs: floorMs + 10 });
+    expect(await unknown.standing()).toBeNull();
+  });
+
   it('gives the sweep to one member at a time, and to another once the claim is over', async () => {
     const { registry, passTime } = await makeFixture();
     const claims = await Promise.all(['x', 'y', 'z'].map((owner) => registry.claim({ owner, durationMs: CLAIM_MS })));

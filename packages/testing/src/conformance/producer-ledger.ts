@@ -91,8 +91,15 @@ function describeVersions(makeFixture: () => Promise<LedgerFixture>): void {
     const [row] = await fixture.commit([{ aggregateId: uniqueId('a') }]);
     await publish(fixture, [row!]);
     const [answer] = await fixture.ledger.readVersions([placeOf(row!)]);
+    // The sweep asks by the same moments.
+    const publishedAtMs = answer?.kind === 'published' ? answer.publishedAtMs : Number.NaN;
+    await fixture.passTime(LAG_MS);
+    const request = { topics: [fixture.topic], lagMs: 0, limit: 10, withArchive: false };
+    const { rows } = await fixture.ledger.readPublished({ ...request, afterMs: publishedAtMs - 1 });
+    expect(rows).toEqual([referenceOf(row!)]);
     expect(answer).toEqual({
       kind: 'published',
+      publishedAtMs,
       event: {
         envelope: envelopeOf(row!, 'original'),
         aggregate: aggregateKey(row!),

@@ -1,4 +1,4 @@
-import type { GroupProducer, SweepClaim } from '@nightporter/consumer';
+import type { GroupProducer, GroupStanding, SweepClaim } from '@nightporter/consumer';
 import { readPublished, readVersion } from './ledger.js';
 import { toDatabase, type Network } from './network.js';
 import type { DatabaseClock } from './outbox.js';
@@ -45,6 +45,11 @@ export class MemoryGroupRegistry {
     return { kind: 'claimed', topics, watermarkMs, state };
   }
 
+  standing(group: string): GroupStanding | null {
+    const entry = this.groups.get(group);
+    return entry === undefined ? null : { state: entry.state, watermarkMs: entry.watermarkMs };
+  }
+
   advance(group: string, toMs: number): void {
     const entry = this.groups.get(group);
     if (entry === undefined || entry.watermarkMs >= toMs) return;
@@ -69,6 +74,7 @@ export function memoryProducer({ outbox, groups }: RelayDatabase, group: string,
       readVersions: (places) => call('ledger.readVersions', () => places.map((place) => readVersion(outbox, place))),
     },
     registry: {
+      standing: () => call('registry.standing', () => groups.standing(group)),
       claim: (request) => call('registry.claim', () => groups.claim(group, request)),
       advance: (toMs) =>
         call('registry.advance', () => {

@@ -50,6 +50,7 @@ export class MemoryTransaction {
       inboxByEvent: new Map(byEvent.map((record) => [record.eventId, record])),
       inboxByVersion: new Map(byVersion),
       parked,
+      nowMs: this.#group.clock(),
     };
   }
 

@@ -35,7 +35,8 @@ export function readVersion(outbox: MemoryOutbox, { aggregate, version }: Aggreg
   );
   if (row === undefined) return { kind: 'deleted' };
   if (row.status === 'DEAD') return { kind: 'dead' };
-  return row.status === 'PUBLISHED' ? { kind: 'published', event: incomingOf(row) } : { kind: 'unpublished' };
+  if (row.status !== 'PUBLISHED' || row.publishedAtMs === null) return { kind: 'unpublished' };
+  return { kind: 'published', event: incomingOf(row), publishedAtMs: row.publishedAtMs };
 }
 
 /** In the form that was published. */

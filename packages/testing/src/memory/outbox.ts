@@ -271,7 +271,7 @@ export class MemoryOutbox {
       eventVersion: event.eventVersion ?? 1,
       aggregateVersion: version,
       headers: event.headers ?? {},
-      occurredAt: new Date(Date.UTC(2026, 0, 1) + this.clock()).toISOString(),
+      occurredAt: new Date(this.clock()).toISOString(),
       eventKey,
       slot: slotOf(eventKey),
       digest: '',
