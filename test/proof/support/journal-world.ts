@@ -1,0 +1,115 @@
+import type { OutboxDocument } from '@nightporter/contracts';
+import {
+  connectMongo,
+  createRelayStores,
+  ensureOutboxCollections,
+  ensureRelayCollections,
+  OUTBOX_COLLECTIONS,
+} from '@nightporter/mongo';
+import { createOutbox, type Outbox } from '@nightporter/outbox';
+import { namespace } from '@nightporter/protocol';
+import { createRelay, type Publisher } from '@nightporter/relay';
+import { createPublisher } from '@nightporter/rocketmq';
+import { systemClock, systemRandom } from '@nightporter/runtime';
+import type { Collection, MongoClient } from 'mongodb';
+import { createTopic, sharedStack, uniqueName } from '../../support/stack.js';
+import { carelessPublisher, type Carriage, type CarelessPublisher } from './careless-publisher.js';
+import { AGGREGATE_TYPE, EVENT_TYPE, journalCatalogue, type Orders } from './programs/journal.js';
+
+/** One event to commit. */
+export interface Emission {
+  readonly aggregateId: string;
+  readonly orders?: Orders;
+}
+
+/** A producer with its outbox, a topic of its own, and the real relay engine, whose publisher may be made careless. */
+export interface JournalWorld {
+  readonly client: MongoClient;
+  readonly topic: string;
+  /** Database of the producer. */
+  readonly producer: string;
+  readonly outbox: Collection<OutboxDocument>;
+  readonly publisher: CarelessPublisher;
+  /** Commits the events in one transaction. Returns their ids. */
+  commit(emissions: readonly Emission[]): Promise<readonly string[]>;
+  /** Told of every program and whatever else has to end before the stack is left alone. */
+  atEnd(undo: () => Promise<unknown>): void;
+  close(): Promise<void>;
+}
+
+export interface WorldOptions {
+  readonly queues?: number;
+  /** Default: every message once. */
+  readonly carriageOf?: (row: Parameters<Publisher['publish']>[0]['row']) => Carriage;
+  readonly lateMs?: number;
+}
+
+export async function openJournalWorld({
+  queues = 8,
+  carriageOf = () => 'once',
+  lateMs = 1_000,
+}: WorldOptions = {}): Promise<JournalWorld> {
+  const { mongodbUri, rocketmqEndpoints } = sharedStack();
+  const producer = uniqueName('producer');
+  const topic = await createTopic({ name: producer, queues });
+  const client = await connectMongo({ uri: mongodbUri });
+  await ensureOutboxCollections(client, producer);
+  const broker = await createPublisher({ endpoints: rocketmqEndpoints, topics: [topic] });
+  const publisher = carelessPublisher(broker, { carriageOf, lateMs });
+  const outbox = createOutbox({ client, database: producer, source: 'proofs', catalogue: journalCatalogue(topic) });
+  const stopRelay = await startRelay({ client, producer, publisher });
+  const undos: (() => Promise<unknown>)[] = [];
+  return {
+    client,
+    topic,
+    producer,
+    outbox: client.db(producer).collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox),
+    publisher,
+    commit: (emissions) => commit(outbox, emissions),
+    atEnd: (undo) => undos.push(undo),
+    async close() {
+      await Promise.all(undos.splice(0).map((undo) => undo()));
+      await stopRelay();
+      await broker.close();
+      await client.close();
+    },
+  };
+}
+
+async function commit(outbox: Outbox, emissions: readonly Emission[]): Promise<readonly string[]> {
+  return outbox.transaction(async ({ emit }) => {
+    const ids: string[] = [];
+    for (const { aggregateId, orders = {} } of emissions) {
+      const request = { aggregateType: AGGREGATE_TYPE, aggregateId, eventType: EVENT_TYPE, payload: { orders } };
+      ids.push((await emit(request)).eventId);
+    }
+    return ids;
+  });
+}
+
+async function startRelay({
+  client,
+  producer,
+  publisher,
+}: {
+  client: MongoClient;
+  producer: string;
+  publisher: Publisher;
+}): Promise<() => Promise<void>> {
+  const database = uniqueName('relay');
+  const owner = uniqueName('owner');
+  await ensureRelayCollections(client, database);
+  const namespaces = [namespace(`${producer}.${OUTBOX_COLLECTIONS.outbox}`)];
+  const stores = createRelayStores({ client, database, namespaces, owner });
+  const relay = createRelay(
+    { ...stores, publisher, clock: systemClock, random: systemRandom, observe: () => undefined },
+    { owner },
+  );
+  const ended = relay.run();
+  // Told by the stop; until then the rejection must not count as nobody's.
+  ended.catch(() => undefined);
+  return async () => {
+    await relay.stop();
+    await ended;
+  };
+}

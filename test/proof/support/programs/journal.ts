@@ -1,0 +1,58 @@
+import { createCatalogue, defineEvent } from '@nightporter/contracts';
+import type { Collection, Db } from 'mongodb';
+import { z } from 'zod';
+
+/** What the handler of the journal worker is told to do, beside its entry in the journal. */
+const orders = z.strictObject({
+  /** Throws in its first so many attempts. */
+  failures: z.number().optional(),
+  /** Ends its process, in every attempt. */
+  exits: z.boolean().optional(),
+  /** Has the database refuse a write, which ends its transaction, in every attempt. */
+  offends: z.boolean().optional(),
+  /** Takes so long. */
+  takesMs: z.number().optional(),
+});
+
+export type Orders = z.infer<typeof orders>;
+
+export const EVENT_TYPE = 'SampleHappened';
+export const AGGREGATE_TYPE = 'sample';
+/** The code with which a handler ends its process. */
+export const EXIT_CODE = 70;
+
+/** The events of the proofs, on a topic of the test's own. */
+export function journalCatalogue(topic: string) {
+  const happened = defineEvent({
+    type: EVENT_TYPE,
+    version: 1,
+    aggregateType: AGGREGATE_TYPE,
+    topic,
+    schema: z.strictObject({ orders }),
+  });
+  return createCatalogue([happened]);
+}
+
+/**
+ * One run of the handler that committed. Only ever inserted, and deliberately not unique by event: here an event shows that took effect
+ * twice, or before its predecessor.
+ */
+export interface JournalEntry {
+  readonly eventId: string;
+  readonly aggregateId: string;
+  readonly version: number;
+  /** 1, 2, 3 … per aggregate, in the order of the commits. */
+  readonly sequence: number;
+  readonly attempt: number;
+  readonly processId: number;
+}
+
+export interface JournalCollections {
+  readonly journal: Collection<JournalEntry>;
+  /** Entries so far, by aggregate. */
+  readonly counts: Collection<{ readonly _id: string; readonly entries: number }>;
+}
+
+export function journalCollections(database: Db): JournalCollections {
+  return { journal: database.collection('journal'), counts: database.collection('journal_counts') };
+}
