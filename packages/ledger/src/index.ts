@@ -11,3 +11,14 @@ export type {
 export { createDeadLetters } from './dead-letters.js';
 export type { DeadLetter, SetAsideMessage, StoredMessage } from './documents.js';
 export type { Decision } from './requests.js';
+export type {
+  Destination,
+  DroppedArchive,
+  Retention,
+  RetentionOptions,
+  RetentionProgress,
+  RetentionRequest,
+  RetentionResult,
+} from './retention/contract.js';
+export type { Held } from './retention/policy.js';
+export { createRetention } from './retention/retention.js';

@@ -121,6 +121,11 @@ export async function ensureConsumerCollections(client: MongoClient, database: s
   await ensurePlan(durableDatabase(client, database), CONSUMER_PLAN);
 }
 
+/** Creates an archive collection with its indexes: one per time bucket, see archive-buckets.ts. */
+export async function ensureArchiveBucket(client: MongoClient, database: string, name: string): Promise<void> {
+  await ensurePlan(durableDatabase(client, database), { [name]: ARCHIVE_INDEXES });
+}
+
 /** Creates one outbox collection with its indexes: what is left to do after a drop. */
 export async function ensureOutbox(client: MongoClient, namespace: Namespace): Promise<void> {
   const { database, collection } = namespaceParts(namespace);

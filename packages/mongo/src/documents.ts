@@ -45,12 +45,16 @@ export interface PauseDocument {
 /** `operator_actions`, in the database that the action changed: written in its transaction. */
 export interface OperatorActionDocument {
   readonly _id: ObjectId;
-  readonly action: 'pause' | 'resume' | 'retry-event' | 'skip-event';
-  /** What it was done to: a topic, `all`, or an event's id. */
+  readonly action: 'pause' | 'resume' | 'retry-event' | 'skip-event' | 'retention' | 'forced-retention';
+  /** What it was done to: a topic, `all`, an event's id, or an outbox. */
   readonly target: string;
   readonly by: string;
   readonly reason: string;
   readonly at: Date;
+  /** What was asked for, where the action's name does not say it all. */
+  readonly details?: Readonly<Record<string, string | number | null>>;
+  /** What came of an action that took a while; absent while it runs, and when it was cut off. */
+  readonly outcome?: Readonly<Record<string, string | number | null>>;
 }
 
 /** `groups` in the producer's database: `_id` is the group. */
@@ -75,6 +79,8 @@ export interface GroupDocument {
 export interface RegistryDocument {
   readonly _id: 'registry';
   readonly revision: number;
+  /** By topic: retention has deleted rows, archive included, that were published up to then. A topic that it never deleted of is absent. */
+  readonly deletedTo?: Readonly<Record<string, Date>>;
 }
 
 /** `inbox`: see {@link placeId}. */

@@ -17,7 +17,8 @@ type Start =
 
 export type GroupRegistration = Start & { readonly group: string; readonly topics: readonly string[] };
 
-const REGISTRY = 'registry';
+/** `_id` of the document in `groups` at which registrations and retention meet. */
+export const REGISTRY = 'registry';
 const ATTEMPTS_MAX = 10;
 
 /**

@@ -1,12 +1,16 @@
+export { bucketNamed, bucketOf, type ArchiveBucket, type BucketSize } from './archive-buckets.js';
 export {
   CONSUMER_COLLECTIONS,
   OUTBOX_COLLECTIONS,
   RELAY_COLLECTIONS,
+  ensureArchiveBucket,
   ensureConsumerCollections,
   ensureOutbox,
   ensureOutboxCollections,
   ensureRelayCollections,
+  namespaceParts,
 } from './collections.js';
+export { createDatabaseClock, type DatabaseClock } from './database-clock.js';
 export { durableDatabase } from './database.js';
 export { connectMongo, type ConnectOptions } from './connect.js';
 export type {
@@ -30,8 +34,8 @@ export { guarded } from './driver-errors.js';
 export { engineOf, type Engine } from './engine.js';
 export { createGroupRegistry } from './group-registry.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
-export { registerGroup, type GroupRegistration } from './groups.js';
-export type { Operator } from './operator-actions.js';
+export { REGISTRY, registerGroup, type GroupRegistration } from './groups.js';
+export { assertOperator, recordAction, runAction, type Operator } from './operator-actions.js';
 export { createOutboxActions } from './outbox-actions.js';
 export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
 export { createProducerLedger } from './producer-ledger.js';

@@ -53,13 +53,16 @@ export async function runAction<Result>(
 export async function recordAction(
   database: Db,
   session: ClientSession,
-  record: Pick<OperatorActionDocument, 'action' | 'target'> & Operator,
-): Promise<void> {
-  const { action, target, by, reason } = record;
+  record: Pick<OperatorActionDocument, 'action' | 'target' | 'details'> & Operator,
+): Promise<ObjectId> {
+  const { action, target, by, reason, details } = record;
   const values = { action, target, by, reason };
-  const update = [{ $set: { ...literals(values), at: '$$NOW' } }];
+  const detailed = details === undefined ? {} : { details: { $literal: details } };
+  const update = [{ $set: { ...literals(values), ...detailed, at: '$$NOW' } }];
   const actions = database.collection<OperatorActionDocument>(RELAY_COLLECTIONS.actions);
-  await actions.updateOne({ _id: new ObjectId() }, update, { session, upsert: true });
+  const _id = new ObjectId();
+  await actions.updateOne({ _id }, update, { session, upsert: true });
+  return _id;
 }
 
 /** Text that a person wrote may begin with a `$`. */

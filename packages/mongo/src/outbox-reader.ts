@@ -9,6 +9,7 @@ import {
 } from '@nightporter/protocol';
 import type { OutboxReader, RowReference, SweepCursor } from '@nightporter/relay';
 import type { Collection, Filter, MongoClient, Sort } from 'mongodb';
+import { archivesOf } from './archives.js';
 import { groupedBy, mapAtOnce, partsOf } from './batches.js';
 import { OUTBOX_COLLECTIONS, namespaceParts } from './collections.js';
 import { durableDatabase } from './database.js';
@@ -176,14 +177,10 @@ async function lookUpInOutbox(
   for (const row of await rowsOf(reading, namespace, documents)) found.set(row.eventId, row);
 }
 
-/** The archive is one collection, or one per time bucket with a suffix. */
 async function archivedAmong(client: MongoClient, namespace: Namespace, ids: readonly EventId[]): Promise<EventId[]> {
   const database = durableDatabase(client, namespaceParts(namespace).database);
-  const name = new RegExp(`^${OUTBOX_COLLECTIONS.archive}(_|$)`);
-  const archives = await database.listCollections({ name }, { nameOnly: true }).toArray();
   const found: EventId[] = [];
-  for (const archive of archives) {
-    const documents = database.collection<Pick<OutboxDocument, '_id'>>(archive.name);
+  for (const { documents } of await archivesOf(database)) {
     const archived = await documents.find({ _id: { $in: [...ids] } }, { projection: { _id: 1 } }).toArray();
     found.push(...archived.map((document) => document._id));
   }

@@ -8,6 +8,7 @@ import {
 } from '@nightporter/contracts';
 import { aggregateIdentity, aggregateKey, namespace, type AggregateKey } from '@nightporter/protocol';
 import type { Collection, Condition, Db, Filter, MongoClient } from 'mongodb';
+import { archivesOf } from './archives.js';
 import { OUTBOX_COLLECTIONS } from './collections.js';
 import { durableDatabase } from './database.js';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.js';
@@ -46,8 +47,12 @@ async function readPublished({ clock, database }: Reading, request: ReadPublishe
   const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
   const pages = [await readRange(outbox, { ...range, isArchive: false })];
   if (request.withArchive) {
-    for (const archive of await archivesOf(database))
-      pages.push(await readRange(archive, { ...range, isArchive: true }));
+    for (const archive of await archivesOf(database)) {
+      // What lies behind the end of the page is for a later one.
+      const endMs = Math.min(untilMs, ...pages.map((page) => page.toMs));
+      if (archive.toMs <= range.afterMs || archive.fromMs > endMs) continue;
+      pages.push(await readRange(archive.documents, { ...range, isArchive: true }));
+    }
   }
   const toMs = Math.max(request.afterMs, Math.min(untilMs, ...pages.map((page) => page.toMs)));
   const rows = new Map(pages.flatMap((page) => page.rows.map((row) => [row._id, row])));
@@ -103,19 +108,14 @@ async function readRange(
   return { rows: [...before, ...(await find(last.publishedAt).toArray())], toMs };
 }
 
-async function archivesOf(database: Db): Promise<readonly Documents[]> {
-  const name = new RegExp(`^${OUTBOX_COLLECTIONS.archive}(_|$)`);
-  const archives = await database.listCollections({ name }, { nameOnly: true }).toArray();
-  return archives.map((archive) => database.collection<OutboxDocument>(archive.name));
-}
-
 async function readVersions(reading: Reading, places: readonly AggregatePlace[]): Promise<LedgerAnswer[]> {
   // Heads first: what they count was committed, so a row that is found nowhere afterwards is gone.
   const heads = await headsOf(reading, places);
   const answers: LedgerAnswer[] = [];
+  const archives = new ArchiveSearch(reading.database);
   for (const place of places) {
     const isCommitted = (heads.get(place.aggregate) ?? 0) >= place.version;
-    const document = isCommitted ? await findVersion(reading, place) : null;
+    const document = isCommitted ? await findVersion(reading, archives, place) : null;
     if (document !== null) answers.push(answerOf(reading, document));
     else answers.push({ kind: isCommitted ? 'deleted' : 'not-committed' });
   }
@@ -132,17 +132,43 @@ async function headsOf({ database }: Reading, places: readonly AggregatePlace[])
 /** Outbox, archive, outbox: a row that moves into the archive in between is seen in one of them. */
 async function findVersion(
   { database }: Reading,
+  archives: ArchiveSearch,
   { aggregate, version }: AggregatePlace,
 ): Promise<OutboxDocument | null> {
   const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
   const filter = { ...aggregateIdentity(aggregate), aggregateVersion: version };
-  const found = await outbox.findOne(filter);
-  if (found !== null) return found;
-  for (const archive of await archivesOf(database)) {
-    const archived = await archive.findOne(filter);
-    if (archived !== null) return archived;
+  return (await outbox.findOne(filter)) ?? (await archives.findOne(filter)) ?? (await outbox.findOne(filter));
+}
+
+/** Looks for rows in every archive, first where the last one was: who asks for many asks for neighbours. */
+class ArchiveSearch {
+  readonly #database: Db;
+  #known: readonly Documents[] = [];
+
+  constructor(database: Db) {
+    this.#database = database;
   }
-  return outbox.findOne(filter);
+
+  async findOne(filter: Filter<OutboxDocument>): Promise<OutboxDocument | null> {
+    const known = await this.#findIn(this.#known, filter);
+    if (known !== null) return known;
+    // Asked anew: a row may have moved just now, into an archive that was not there when the others were listed.
+    const listed = (await archivesOf(this.#database)).map(({ documents }) => documents);
+    const names = new Set(this.#known.map(({ collectionName }) => collectionName));
+    const fresh = listed.filter(({ collectionName }) => !names.has(collectionName));
+    this.#known = [...this.#known, ...fresh];
+    return this.#findIn(fresh, filter);
+  }
+
+  async #findIn(archives: readonly Documents[], filter: Filter<OutboxDocument>): Promise<OutboxDocument | null> {
+    for (const archive of archives) {
+      const found = await archive.findOne(filter);
+      if (found === null) continue;
+      this.#known = [archive, ...this.#known.filter((other) => other !== archive)];
+      return found;
+    }
+    return null;
+  }
 }
 
 function answerOf({ database }: Reading, document: OutboxDocument): LedgerAnswer {

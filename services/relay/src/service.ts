@@ -19,6 +19,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { relayProblems } from './health.js';
 import { createRelayObserver } from './observer.js';
+import { startRetention } from './retention.js';
 import { sendLimitMs } from './send-limit.js';
 import { relaySettings } from './settings.js';
 
@@ -87,10 +88,11 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
     },
   );
   relay = engine;
+  const retention = startRetention({ client, clock: systemClock, config, logger, snapshot: () => engine.snapshot() });
   return {
     ended: engine.run(),
     stop: async () => {
-      await engine.stop();
+      await Promise.all([engine.stop(), retention?.stop()]);
       observer.close();
       await publisher.close();
       await client.close();

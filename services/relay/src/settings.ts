@@ -21,6 +21,60 @@ const topicKind = text({
   accepts: '1 to 127 letters, digits, _ or -',
 });
 
+const DAY_MS = 86_400_000;
+
+const retentionSettings = {
+  retention: setting({
+    name: 'RETENTION',
+    kind: choice(['off', 'delete', 'archive-collections']),
+    default: 'off',
+    description:
+      'What becomes of old published rows that every group of their topic has passed: they stay, are deleted, or move to collections by time.',
+  }),
+  retentionAfterMs: setting({
+    name: 'RETENTION_AFTER_MS',
+    kind: integer({ min: 60_000, max: 36_500 * DAY_MS }),
+    unit: 'ms',
+    default: String(7 * DAY_MS),
+    description: 'How long a published row stays in the outbox at least, by the database’s clock.',
+  }),
+  retentionEveryMs: setting({
+    name: 'RETENTION_EVERY_MS',
+    kind: integer({ min: 1_000, max: 7 * DAY_MS }),
+    unit: 'ms',
+    default: '600000',
+    description: 'How long retention rests between two runs.',
+  }),
+  retentionBatchRows: setting({
+    name: 'RETENTION_BATCH_ROWS',
+    kind: integer({ min: 1, max: 10_000 }),
+    unit: 'rows',
+    default: '1000',
+    description: 'Rows that go in one transaction at most.',
+  }),
+  retentionPauseMs: setting({
+    name: 'RETENTION_PAUSE_MS',
+    kind: integer({ min: 0, max: 600_000 }),
+    unit: 'ms',
+    default: '100',
+    description: 'How long retention rests after a batch, for the sake of the writers.',
+  }),
+  retentionBucket: setting({
+    name: 'RETENTION_BUCKET',
+    kind: choice(['day', 'month']),
+    default: 'day',
+    description: 'With RETENTION=archive-collections: how much time the rows of one collection span.',
+  }),
+  archiveMs: setting({
+    name: 'ARCHIVE_MS',
+    kind: integer({ min: 0, max: 36_500 * DAY_MS }),
+    unit: 'ms',
+    default: '0',
+    description:
+      'How long archived rows stay, from their publication on; then their archives are dropped whole. 0 keeps them for ever.',
+  }),
+};
+
 export const relaySettings = {
   ...commonSettings({ defaultPort: 3001 }),
   ...mongodbSettings({ defaultDatabase: 'relay' }),
@@ -95,4 +149,5 @@ export const relaySettings = {
     default: '0',
     description: 'Limits how fast a backlog reaches the consumers. 0 sets no limit.',
   }),
+  ...retentionSettings,
 };
