@@ -11,7 +11,8 @@ import {
   type RegistryDocument,
 } from '@nightporter/mongo';
 import type { OutboxHeadDocument } from '@nightporter/contracts';
-import { aggregateVersion, namespace, type AggregateKey } from '@nightporter/protocol';
+import { aggregateKey, aggregateVersion, namespace, type AggregateKey } from '@nightporter/protocol';
+import type { Document } from 'mongodb';
 import { describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { commitSamples, outboxDocument, outboxOf } from '../conformance/mongo-samples.js';
@@ -150,6 +151,60 @@ describe('registering a group', () => {
     expect((await groupNamed('points'))?.state).toBe('live');
   });
 
+  describe('from the beginning, where retention has deleted events', () => {
+    const topics = ['orders-events'];
+
+    it('is refused with what is gone and what may be passed, and nothing is written', async () => {
+      const { register, groupNamed, registry, deleteTo, writeAggregate } = await registryOf();
+      await writeAggregate('whole', { from: 1, to: 3 });
+      await writeAggregate('cut', { from: 4, to: 6 });
+      await deleteTo('orders-events');
+      const before = await registry();
+      await expect(register({ group: 'points', topics })).rejects.toMatchObject({
+        code: 'NP_GROUP_START_UNAVAILABLE',
+        message: expect.stringMatching(/of the first 2 aggregates 1 lack versions, such as .*cut up to 3.*'accept'/),
+      });
+      expect(await groupNamed('points')).toBeNull();
+      expect(await registry()).toBe(before);
+    });
+
+    it('starts each aggregate with the first version that is left where that is accepted, and says so', async () => {
+      const { register, groupNamed, database, deleteTo, positions, writeAggregate } = await registryOf();
+      await writeAggregate('whole', { from: 1, to: 3 });
+      await writeAggregate('cut', { from: 4, to: 6 });
+      await writeAggregate('gone', { from: 8, to: 7 });
+      await deleteTo('orders-events');
+      await register({ group: 'points', topics, database, unavailable: 'accept' });
+      const group = await groupNamed('points');
+      expect(group).toMatchObject({ state: 'bootstrapping', from: 'beginning', watermark: new Date(0) });
+      expect(group).not.toHaveProperty('copyingHeads');
+      const found = await positions.find().sort({ _id: 1 }).toArray();
+      const unavailable = { startReason: 'unavailable', state: 'open' };
+      expect(found).toMatchObject([
+        { aggregate: expect.stringMatching(/cut$/), version: 3, startVersion: 3, ...unavailable },
+        { aggregate: expect.stringMatching(/gone$/), version: 7, startVersion: 7, ...unavailable },
+      ]);
+    });
+
+    it('minds neither what is gone of topics that the group does not read, nor a group that starts now', async () => {
+      const { register, groupNamed, database, deleteTo } = await registryOf();
+      await deleteTo('orders-events');
+      await register({ group: 'other', topics: ['returns-events'] });
+      await register({ group: 'new', topics, from: 'now', database });
+      expect(await groupNamed('other')).not.toBeNull();
+      expect((await groupNamed('new'))?.state).toBe('live');
+    });
+
+    it('minds what is gone of a topic that is added later', async () => {
+      const { register, groupNamed, deleteTo } = await registryOf();
+      await register({ group: 'points', topics: ['returns-events'] });
+      await deleteTo('orders-events');
+      const added = register({ group: 'points', topics: ['returns-events', 'orders-events'] });
+      await expect(added).rejects.toMatchObject({ code: 'NP_GROUP_START_UNAVAILABLE' });
+      expect(await groupNamed('points')).toMatchObject({ topics: ['returns-events'] });
+    });
+  });
+
   it('needs no collection to be there', async () => {
     const database = shared.database('orders');
     await registerGroup(shared.client(), database, { group: 'points', topics: ['orders-events'] });
@@ -229,6 +284,21 @@ async function registryOf() {
       const update = { $setOnInsert: head };
       const ids = Array.from({ length: count }, (_, index) => `a-${index}`);
       await heads.bulkWrite(ids.map((_id) => ({ updateOne: { filter: { _id }, update, upsert: true } })));
+    },
+    /** As retention leaves an aggregate of which it has deleted everything below `from`. */
+    writeAggregate: async (aggregateId: string, { from, to }: { from: number; to: number }) => {
+      const identity = { source: 'orders', aggregateType: 'order', aggregateId };
+      await heads.insertOne({ _id: aggregateKey(identity), version: aggregateVersion(to), eventKey: aggregateId });
+      const rows = client.db(name).collection<Document & { _id: string }>('outbox');
+      for (let version = from; version <= to; version += 1) {
+        const row = { ...identity, aggregateVersion: version, status: 'PENDING' };
+        await rows.insertOne({ _id: `${aggregateId}-${version}`, ...row });
+      }
+    },
+    deleteTo: async (topic: string) => {
+      const registry = client.db(name).collection<RegistryDocument>('groups');
+      const update = { $set: { [`deletedTo.${topic}`]: new Date() } };
+      await registry.updateOne({ _id: 'registry' }, update, { upsert: true });
     },
     /** As if its first member had died before it had set any position. */
     interruptStart: async (group: string) => {

@@ -70,7 +70,7 @@ export interface GroupDocument {
   readonly registeredAt: Date;
   /** The member that walks the published rows, and until when nobody else does. Absent or null: nobody. */
   readonly sweeper?: { readonly owner: string; readonly until: Date } | null;
-  /** Present while a group that starts now has its positions set to the heads. */
+  /** Present while the group has its positions set: to the heads if it starts now, else to right before what the ledger still has. */
   readonly copyingHeads?: true;
   readonly copiedBatches?: number;
 }
@@ -110,6 +110,8 @@ export interface PositionDocument {
   readonly version: number;
   readonly startVersion: number;
   readonly state: 'open' | 'blocked';
+  /** Versions up to `startVersion` were deleted before the group came, and somebody accepted that. */
+  readonly startReason?: 'unavailable';
   /** Raised by every verdict, so that two verdicts on one aggregate conflict. */
   readonly revision: number;
 }

@@ -9,6 +9,7 @@ export interface ProducerRegistration {
   /** The worker's own database. */
   readonly database: string;
   readonly from: 'beginning' | 'now';
+  readonly unavailable: 'refuse' | 'accept';
 }
 
 /**
@@ -16,7 +17,7 @@ export interface ProducerRegistration {
  * registered before its first event can be deleted.
  */
 export async function registerWithProducers(
-  { client, group, database, from }: ProducerRegistration,
+  { client, group, database, from, unavailable }: ProducerRegistration,
   subscriptions: readonly ResolvedSubscription[],
 ): Promise<readonly GroupProducer[]> {
   const producers: GroupProducer[] = [];
@@ -25,7 +26,8 @@ export async function registerWithProducers(
       .filter(({ producerDatabase }) => producerDatabase === producer)
       .map(({ topic }) => topic);
     await ensureOutboxCollections(client, producer);
-    await registerGroup(client, producer, { group, topics, from, database });
+    const start = from === 'now' ? { from } : { from, unavailable };
+    await registerGroup(client, producer, { group, topics, database, ...start });
     producers.push({
       ledger: createProducerLedger({ client, database: producer }),
       registry: createGroupRegistry({ client, database: producer, group }),

@@ -108,6 +108,13 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       description:
         'Where a group starts that is new: with everything that its producers still have, or with what comes from now on. No meaning once it is registered.',
     }),
+    unavailable: setting({
+      name: 'GROUP_UNAVAILABLE',
+      kind: choice(['refuse', 'accept']),
+      default: 'refuse',
+      description:
+        'What a new group does that starts from the beginning where retention has deleted events: refuse to start, or start with what is left and put that down in its positions.',
+    }),
     ledgerEveryMs: setting({
       name: 'LEDGER_SWEEP_EVERY_MS',
       kind: integer({ min: 100, max: 3_600_000 }),

@@ -95,7 +95,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   for (const subscription of subscriptions) {
     await preflight(subscription.topic, { group: config.group, context: { logger, signal }, connection });
   }
-  const registration = { client, group: config.group, database, from: config.from };
+  const { from, unavailable } = config;
+  const registration = { client, group: config.group, database, from, unavailable };
   const producers = await registerWithProducers(registration, subscriptions);
   const inboxRetentionMs = config.inboxRetentionDays * 24 * HOUR_MS;
   const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs });
