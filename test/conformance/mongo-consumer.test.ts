@@ -1,8 +1,14 @@
-import { createGroupStores, ensureConsumerCollections } from '@nightporter/mongo';
+import {
+  CONSUMER_COLLECTIONS,
+  createGroupStores,
+  ensureConsumerCollections,
+  type InboxDocument,
+} from '@nightporter/mongo';
 import {
   gapFinderConformance,
   groupStoreConformance,
   parkedQueueConformance,
+  repeatedEventsConformance,
   type GapFixture,
 } from '@nightporter/testing/conformance';
 import type { ClientSession } from 'mongodb';
@@ -19,6 +25,17 @@ interface BusinessDocument {
 groupStoreConformance('MongoDB', groupFixture);
 parkedQueueConformance('MongoDB', groupFixture);
 gapFinderConformance('MongoDB', groupFixture);
+
+repeatedEventsConformance('MongoDB', async () => {
+  const client = database.client();
+  const name = database.database('consumer');
+  await ensureConsumerCollections(client, name);
+  const inbox = client.db(name).collection<InboxDocument>(CONSUMER_COLLECTIONS.inbox);
+  return {
+    ...createGroupStores({ client, database: name, group: 'group' }),
+    duplicatesOf: async (eventId) => (await inbox.findOne({ eventId }))?.duplicates ?? null,
+  };
+});
 
 async function groupFixture(): Promise<GapFixture<ClientSession>> {
   const client = database.client();

@@ -1,5 +1,4 @@
-import { createConsumer, type Delivery, type Subscriber } from '@nightporter/consumer';
-import { digestOf, encodeEnvelope, MESSAGE_PROPERTIES } from '@nightporter/contracts';
+import { createConsumer, type Delivery } from '@nightporter/consumer';
 import { CONSUMER_COLLECTIONS, createGroupStores, ensureConsumerCollections } from '@nightporter/mongo';
 import { groupId } from '@nightporter/protocol';
 import { systemClock, systemRandom } from '@nightporter/runtime';
@@ -8,6 +7,7 @@ import { MongoClient, type ClientSession } from 'mongodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { sharedStack } from '../support/stack.js';
+import { deliveryOf, handingOut } from './handed-out.js';
 import { untilGiven } from './rocketmq-samples.js';
 
 const shared = sharedDatabase();
@@ -42,7 +42,7 @@ describe('group commit', () => {
     await ensureConsumerCollections(shared.client(), database);
     const stores = createGroupStores({ client, database, group: 'group' });
     const acknowledged: number[] = [];
-    const subscriber = once(deliveries(events), acknowledged);
+    const subscriber = handingOut([deliveries(events)], (settled) => acknowledged.push(settled.length));
     const consumer = createConsumer<ClientSession>(
       {
         ...stores,
@@ -95,32 +95,7 @@ describe('group commit', () => {
 });
 
 function deliveries(count: number): readonly Delivery[] {
-  return Array.from({ length: count }, (_, index) => {
-    const { envelope } = incomingEvent({ aggregateId: `a${index >> 1}`, version: (index % 2) + 1 });
-    return {
-      messageId: `m${index}`,
-      topic: 'samples',
-      body: encodeEnvelope(envelope),
-      properties: { [MESSAGE_PROPERTIES.form]: 'original', [MESSAGE_PROPERTIES.digest]: digestOf(envelope) },
-      deliveryAttempt: 1,
-      receipt: index,
-    };
-  });
-}
-
-/** Hands everything out in one receive, and nothing afterwards. */
-function once(batch: readonly Delivery[], acknowledged: number[]): Subscriber {
-  let isGiven = false;
-  return {
-    receive: () => {
-      const given = isGiven ? [] : batch;
-      isGiven = true;
-      return Promise.resolve(given);
-    },
-    acknowledge: (settled) => {
-      acknowledged.push(settled.length);
-      return Promise.resolve();
-    },
-    extend: (held) => Promise.resolve(held),
-  };
+  return Array.from({ length: count }, (_, index) =>
+    deliveryOf(incomingEvent({ aggregateId: `a${index >> 1}`, version: (index % 2) + 1 })),
+  );
 }

@@ -1,6 +1,7 @@
 import { NightporterError, Wakeup, type Random } from '@nightporter/protocol';
 import { StoreCircuit } from './circuit.js';
 import { Counters } from './counters.js';
+import { FilterGuard } from './duplicates.js';
 import { BacklogSign, DueBell, type ConsumerPorts, type Engine } from './engine.js';
 import { gapLoop } from './gap-loop.js';
 import { ledgerLoop } from './ledger-loop.js';
@@ -56,6 +57,7 @@ class ConsumerEngine<Session> implements Consumer {
       // A claim that was taken in the first half of its time has run out when an outage took the second.
       circuit: new StoreCircuit({ clock, random, limits, longOutageMs: options.claimMs / 2 }),
       counters,
+      filter: new FilterGuard(),
       due: new DueBell(),
       backlog: new BacklogSign(),
       stopping: new Wakeup(),

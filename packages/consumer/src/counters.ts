@@ -20,6 +20,9 @@ export class Counters {
     advanced: 0,
     parked: { gap: 0, behind: 0, retry: 0, dead: 0 },
     setAside: 0,
+    filterConfirmed: 0,
+    filterRefuted: 0,
+    filterFailures: 0,
     handlerFailures: 0,
     conflicts: 0,
     woken: 0,
@@ -64,6 +67,13 @@ export class Counters {
         break;
       case 'set-aside':
         this.#counts.setAside += 1;
+        break;
+      case 'filtered':
+        this.#counts.filterConfirmed += event.confirmed;
+        this.#counts.filterRefuted += event.refuted;
+        break;
+      case 'filter-unavailable':
+        this.#counts.filterFailures += 1;
         break;
       case 'conflict':
         this.#counts.conflicts += 1;

@@ -1,7 +1,9 @@
 import { Wakeup, sleep, type Clock, type Random, type RetryPolicy } from '@nightporter/protocol';
 import type { StoreCircuit } from './circuit.js';
 import type { Counters } from './counters.js';
+import type { FilterGuard } from './duplicates.js';
 import { classify } from './failure.js';
+import type { DuplicatePorts } from './filter-ports.js';
 import type { GapFinder, GroupProducer } from './ledger-ports.js';
 import type { ConsumerOptions } from './options.js';
 import type {
@@ -23,6 +25,8 @@ export interface ConsumerPorts<Session> {
   readonly parked: ParkedQueue;
   /** Without it, only the broker's delivery count tells that an event may have ended its process. */
   readonly started?: StartedRecords;
+  /** Spares known duplicates a transaction; without it, each has one. */
+  readonly duplicates?: DuplicatePorts;
   /** What the group compares itself with; without it, only the broker brings events. */
   readonly ledgerSweep?: { readonly gaps: GapFinder; readonly producers: readonly GroupProducer[] };
   readonly emitter: Emitter<Session>;
@@ -41,6 +45,7 @@ export interface Engine<Session> {
   readonly retryPolicy: RetryPolicy;
   readonly circuit: StoreCircuit;
   readonly counters: Counters;
+  readonly filter: FilterGuard;
   /** Rings when parked events may have become due. */
   readonly due: DueBell;
   readonly backlog: BacklogSign;

@@ -62,6 +62,10 @@ export interface ConsumerOptions {
    * the handler runs.
    */
   readonly deliveriesTrusted: number;
+  /** How long the duplicate filter is waited for. */
+  readonly filterMs: number;
+  /** How long it is left alone after a failure. */
+  readonly filterPauseMs: number;
   /** How often the producer's published rows are compared with what the group has. */
   readonly ledgerEveryMs: number;
   /** Rows are looked at once they were published so long ago: before that, the broker may yet bring them. */
@@ -122,6 +126,8 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   pauseMaxMs: 10_000,
   hardshipsMax: 10,
   deliveriesTrusted: 2,
+  filterMs: 50,
+  filterPauseMs: 5_000,
   ledgerEveryMs: 10_000,
   ledgerLagMs: 10_000,
   ledgerBacklogLagMs: 300_000,
@@ -159,6 +165,8 @@ const POSITIVE_INTEGERS = [
   'pauseMaxMs',
   'hardshipsMax',
   'deliveriesTrusted',
+  'filterMs',
+  'filterPauseMs',
   'ledgerEveryMs',
   'ledgerLagMs',
   'ledgerBacklogLagMs',

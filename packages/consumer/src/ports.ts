@@ -247,6 +247,10 @@ export type ConsumerEvent =
     }
   | { readonly kind: 'set-aside'; readonly id: string; readonly failure: ParkedFailure }
   | { readonly kind: 'conflict' }
+  /** Of what the duplicate filter took for settled, how many the inbox confirmed; the others went the ordinary way. */
+  | { readonly kind: 'filtered'; readonly confirmed: number; readonly refuted: number }
+  /** The duplicate filter is not asked for a while; nothing depends on it. */
+  | { readonly kind: 'filter-unavailable'; readonly operation: string; readonly error: unknown }
   | { readonly kind: 'acknowledged'; readonly count: number }
   | { readonly kind: 'woken'; readonly count: number }
   /** The ledger sweep has gone on: rows that it saw, and how many of them were neither settled nor parked. */

@@ -1,6 +1,7 @@
 import { Wakeup, sleep } from '@nightporter/protocol';
 import { settleBatch } from './batch.js';
 import { backoffMs } from './circuit.js';
+import { confirmedRepeats, durablePrefix } from './duplicates.js';
 import type { Engine } from './engine.js';
 import { workOf } from './incoming.js';
 import { beginBatch } from './started.js';
@@ -53,8 +54,11 @@ async function takeBatch<Session>(
   counters.inHand('batchesInHand', 1);
   let durable: number;
   try {
-    const begun = await beginBatch(engine, loop, works);
-    durable = begun === null ? 0 : await settleBatch(engine, begun);
+    const repeats = await confirmedRepeats(engine, works);
+    const rest = works.filter((work) => !repeats.has(work));
+    const begun = await beginBatch(engine, loop, rest);
+    const settled = begun === null ? 0 : await settleBatch(engine, begun);
+    durable = durablePrefix(works, { repeats, settled });
   } finally {
     counters.inHand('batchesInHand', -1);
     await hold.release();

@@ -189,6 +189,8 @@ async function runHandlerOf<Session>(
 function publish<Session>(engine: Engine<Session>, draft: Draft): void {
   for (const what of draft.silent) engine.counters.count(what);
   for (const event of draft.told) engine.tell(event);
+  const settled = draft.told.flatMap((told) => (told.kind === 'settled' ? [told.event.envelope.eventId] : []));
+  engine.filter.remember(engine, settled);
   const makesDue = draft.changes.some(
     (change) => change.kind === 'make-due' || (change.kind === 'park' && change.retryInMs === 0),
   );

@@ -17,6 +17,11 @@ export interface ConsumerSnapshot {
   readonly parked: Readonly<Record<ParkedState, number>>;
   /** Unreadable messages and version conflicts, kept without sequence. */
   readonly setAside: number;
+  /** Of what the duplicate filter took for settled: what the inbox confirmed, and what it did not. */
+  readonly filterConfirmed: number;
+  readonly filterRefuted: number;
+  /** How often the filter failed, or did not answer in time. */
+  readonly filterFailures: number;
   readonly handlerFailures: number;
   readonly conflicts: number;
   readonly woken: number;

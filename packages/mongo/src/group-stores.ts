@@ -1,4 +1,4 @@
-import type { GapFinder, GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
+import type { GapFinder, GroupStore, ParkedQueue, RepeatedEvents, StartedRecords } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { durableDatabase } from './database.js';
@@ -7,6 +7,7 @@ import { createGapFinder } from './gap-finder.js';
 import { groupCollections } from './group-collections.js';
 import { createGroupStore } from './group-store.js';
 import { createParkedQueue } from './parked-queue.js';
+import { createRepeatedEvents } from './repeated-events.js';
 import { createStartedRecords } from './started-records.js';
 
 export interface GroupStoresOptions {
@@ -23,6 +24,7 @@ export interface GroupStores {
   readonly parked: ParkedQueue;
   readonly started: StartedRecords;
   readonly gaps: GapFinder;
+  readonly repeats: RepeatedEvents;
 }
 
 const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
@@ -41,6 +43,7 @@ export function createGroupStores(options: GroupStoresOptions): GroupStores {
   return {
     store: createGroupStore({ client, group, collections, clock, inboxRetentionMs }),
     parked: createParkedQueue({ client, group, collections, clock }),
+    repeats: createRepeatedEvents(collections, group),
     started: createStartedRecords(database, group),
     gaps: createGapFinder({ group, collections, clock }),
   };

@@ -1,4 +1,4 @@
-import type { ConsumerOptions, GroupStore } from '@nightporter/consumer';
+import type { ConsumerOptions, DuplicateFilter, GroupStore } from '@nightporter/consumer';
 import type { Catalogue, EventDefinition } from '@nightporter/contracts';
 import { NightporterError } from '@nightporter/protocol';
 import type { ConfigOf, Logger, ServiceDefinition, SettingTable } from '@nightporter/runtime';
@@ -31,6 +31,8 @@ export type WorkerTuning = Partial<
   >
 >;
 
+export type WorkerFilter = DuplicateFilter & { close?(): Promise<void> };
+
 /** A worker, all of it: what it reads, what it does with it, and what its settings are called by default. */
 export interface ConsumerDefinition<
   Events extends readonly EventDefinition[],
@@ -53,6 +55,11 @@ export interface ConsumerDefinition<
   readonly tuning?: WorkerTuning;
   /** Creates collections and indexes of its own; runs at every start, in several processes at once. */
   readonly prepare?: (resources: WorkerResources<Own>) => Promise<void>;
+  /**
+   * Spares known duplicates a transaction; the inbox decides in any case. `createMemoryFilter()`, or `createRedisFilter()` of
+   * `@nightporter/redis-filter`. It is closed with the worker, where it can be.
+   */
+  readonly duplicateFilter?: (resources: WorkerResources<Own>) => WorkerFilter;
   readonly handlers: HandlersOf<Events> | ((resources: WorkerResources<Own>) => HandlersOf<Events>);
 }
 

@@ -1,6 +1,7 @@
 export {
   defineConsumer,
   type ConsumerDefinition,
+  type WorkerFilter,
   type WorkerParts,
   type WorkerResources,
   type WorkerTuning,

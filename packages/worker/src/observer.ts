@@ -63,12 +63,16 @@ function write(logger: Logger, event: ConsumerEvent): void {
     case 'ledger-unavailable':
       logger.warn({ operation: event.operation, err: event.error }, 'ledger unavailable; trying again');
       return;
+    case 'filter-unavailable':
+      logger.warn({ operation: event.operation, err: event.error }, 'duplicate filter unavailable; doing without it');
+      return;
     case 'database-unavailable':
     case 'broker-unavailable':
       logger.warn({ operation: event.operation, err: event.error }, event.kind.replace('-', ' '));
       return;
     case 'received':
     case 'conflict':
+    case 'filtered':
     case 'acknowledged':
       return;
   }

@@ -98,6 +98,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const { from, unavailable } = config;
   const registration = { client, group: config.group, database, from, unavailable };
   const producers = await registerWithProducers(registration, subscriptions);
+  const filter = definition.duplicateFilter?.(resources);
+  opened.push(async () => filter?.close?.());
   const inboxRetentionMs = config.inboxRetentionDays * 24 * HOUR_MS;
   const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs });
   consumer = createConsumer<ClientSession>(
@@ -106,6 +108,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       store: storeOf(stores.store),
       parked: stores.parked,
       started: stores.started,
+      ...(filter === undefined ? {} : { duplicates: { filter, repeats: stores.repeats } }),
       ledgerSweep: { gaps: stores.gaps, producers },
       emitter: createOutbox({ client, database, source, catalogue }).emitter(),
       clock: systemClock,

@@ -14,6 +14,7 @@ export { parkedQueueConformance } from './parked-queue.js';
 export { pollingConformance, type PollingFixture } from './polling.js';
 export { relayControlsConformance, type ControlsFixture } from './relay-controls.js';
 export { producerLedgerConformance, type LedgerFixture } from './producer-ledger.js';
+export { repeatedEventsConformance, type RepeatsFixture } from './repeated-events.js';
 export { repairLogConformance, type RepairFixture } from './repair-log.js';
 export { eventually, incomingEvent, uniqueId } from './samples.js';
 export { startedRecordsConformance, type StartedFixture } from './started-records.js';

@@ -15,6 +15,7 @@ import {
   relayControlsConformance,
   producerLedgerConformance,
   repairLogConformance,
+  repeatedEventsConformance,
   startedRecordsConformance,
   uniqueId,
   type GapFixture,
@@ -90,6 +91,16 @@ relayControlsConformance('the memory', () => {
 });
 
 groupStoreConformance('the memory', () => Promise.resolve(groupFixture()));
+repeatedEventsConformance('the memory', () => {
+  const world = createMemoryWorld();
+  const inbox = world.group('group');
+  return Promise.resolve({
+    ...world.groupStores('group'),
+    duplicatesOf: (event) =>
+      Promise.resolve(inbox.inbox().find(({ eventId }) => eventId === event)?.duplicates ?? null),
+  });
+});
+
 startedRecordsConformance('the memory', () => Promise.resolve(createMemoryWorld().groupStores('group')));
 parkedQueueConformance('the memory', () => Promise.resolve(groupFixture()));
 gapFinderConformance('the memory', () => Promise.resolve(groupFixture()));

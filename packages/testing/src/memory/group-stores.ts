@@ -1,4 +1,11 @@
-import type { Emitter, GapFinder, GroupStore, ParkedQueue, StartedRecords } from '@nightporter/consumer';
+import type {
+  Emitter,
+  GapFinder,
+  GroupStore,
+  ParkedQueue,
+  RepeatedEvents,
+  StartedRecords,
+} from '@nightporter/consumer';
 import type { JsonValue } from '@nightporter/contracts';
 import { eventId, type Namespace } from '@nightporter/protocol';
 import type { MemoryGroup } from './group.js';
@@ -64,6 +71,7 @@ export interface MemoryGroupStores {
   readonly parked: ParkedQueue;
   readonly started: StartedRecords;
   readonly gaps: GapFinder;
+  readonly repeats: RepeatedEvents;
 }
 
 /** The consumer's ports on an in-memory group that is reached through `network`. */
@@ -72,6 +80,7 @@ export function memoryGroupStores(group: MemoryGroup, network: Network): MemoryG
     network.call(name, operation, toDatabase(name));
   return {
     store: { transact: (work) => transact(group, network, work) },
+    repeats: { count: (events) => call('repeats.count', () => group.countRepeats(events)) },
     gaps: { find: (request) => call('gaps.find', () => group.findGaps(request)) },
     started: { begin: (batch) => call('started.begin', () => group.started.begin(batch)) },
     parked: {

@@ -1,4 +1,4 @@
-import { versionKey, type GapFinder, type GroupChange, type ParkedEvent } from '@nightporter/consumer';
+import { versionKey, type EventPlace, type GapFinder, type GroupChange, type ParkedEvent } from '@nightporter/consumer';
 import { aggregateVersion, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
 import type { AsideDocument, GroupCommit, GroupDocument, InboxDocument, ParkedDocument } from './group-documents.js';
 import { MemoryTransaction } from './group-transaction.js';
@@ -65,6 +65,21 @@ export class MemoryGroup {
 
   inbox(): readonly InboxDocument[] {
     return [...this.documents.entries()].flatMap(([, document]) => (document.kind === 'inbox' ? [document.inbox] : []));
+  }
+
+  /** Duplicates for certain, each counted: settled at that very place, with the position of its aggregate at or behind it. */
+  countRepeats(events: readonly EventPlace[]): ReadonlySet<EventId> {
+    const repeats = new Set<EventId>();
+    for (const { aggregate, envelope } of events) {
+      const key = keys.inbox(envelope.eventId);
+      const stored = this.documents.latest(key);
+      if (stored?.kind !== 'inbox' || stored.inbox.aggregate !== aggregate) continue;
+      if (stored.inbox.version !== envelope.aggregateVersion) continue;
+      if (this.positionOf(aggregate).position.version < envelope.aggregateVersion) continue;
+      repeats.add(envelope.eventId);
+      this.#write([key, { kind: 'inbox', inbox: { ...stored.inbox, duplicates: stored.inbox.duplicates + 1 } }]);
+    }
+    return repeats;
   }
 
   asides(): readonly AsideDocument[] {

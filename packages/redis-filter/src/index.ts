@@ -1,0 +1,1 @@
+export { createRedisFilter, type RedisFilter, type RedisFilterOptions } from './redis-filter.js';
