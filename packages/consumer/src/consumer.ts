@@ -4,6 +4,7 @@ import { Counters } from './counters.js';
 import { FilterGuard } from './duplicates.js';
 import { BacklogSign, DueBell, type ConsumerPorts, type Engine } from './engine.js';
 import { gapLoop } from './gap-loop.js';
+import { assertOneGroup } from './group-names.js';
 import { ledgerLoop } from './ledger-loop.js';
 import { resolveOptions, type ConsumerOptions, type ConsumerSetup } from './options.js';
 import { receiveLoop } from './receive-loop.js';
@@ -43,6 +44,7 @@ class ConsumerEngine<Session> implements Consumer {
   constructor(ports: ConsumerPorts<Session>, setup: ConsumerSetup<Session> & Partial<ConsumerOptions>) {
     const { group, handlers, ...given } = setup;
     const options = resolveOptions(given);
+    assertOneGroup(group, ports);
     const { clock, random } = ports;
     const counters = new Counters();
     const limits = { firstMs: options.pauseFirstMs, maxMs: options.pauseMaxMs };

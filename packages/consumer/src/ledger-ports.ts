@@ -72,8 +72,10 @@ export type SweepClaim =
  * of a group do not all do the same work; two that walk at once do no harm. `advance` moves the watermark up, never down, and makes
  * the group `live` once it has passed the floor; whoever calls it has made sure that everything up to there is settled or parked.
  * `release` gives the claim up. `standing` only looks.
+ * `group`, where an adapter tells it, is compared at the start.
  */
 export interface GroupRegistry {
+  readonly group?: string;
   standing(): Promise<GroupStanding | null>;
   claim(request: { owner: string; durationMs: number }): Promise<SweepClaim>;
   advance(toMs: number): Promise<void>;

@@ -36,9 +36,10 @@ export class BrokerError extends NightporterError {
  * One group's subscription to one FIFO topic, all tags. `receive` waits at most a few seconds for at least one message;
  * within one result, messages of one message group stand in order. `acknowledge` takes deliveries of one `receive` in their order,
  * many in one request; a stale receipt is not an error. `extend` keeps deliveries invisible for `invisibleMs` from now and
- * returns them with their new receipts.
+ * returns them with their new receipts. `group`, where an adapter tells it, is the group's name at the broker, and compared at the start.
  */
 export interface Subscriber {
+  readonly group?: string;
   receive(request: { max: number; invisibleMs: number }): Promise<readonly Delivery[]>;
   acknowledge(deliveries: readonly Delivery[]): Promise<void>;
   extend(deliveries: readonly Delivery[], invisibleMs: number): Promise<readonly Delivery[]>;
@@ -174,20 +175,23 @@ export interface GroupTransaction<Session> {
  * commits it; it runs `work` once, and does not repeat it. Rejects with NP_TRANSACTION_CONFLICT when a concurrent transaction won, with
  * NP_STORE_UNAVAILABLE when the database failed or the outcome of the commit is unknown, and with whatever `work` threw
  * when it threw something else (nothing is written then). An error that the database raised inside a handler counts as the database's.
+ * `group`, where an adapter tells it, is compared at the start.
  */
 export interface GroupStore<Session> {
+  readonly group?: string;
   transact<Result>(work: (transaction: GroupTransaction<Session>) => Promise<Result>): Promise<Result>;
 }
 
 /**
  * Parked messages whose turn has come. `claimDue` takes at most `limit` messages in state `retry` whose nextRetryAt has
  * passed on the database's clock and sets attempts + 1 and nextRetryAt = now + `claimMs`, each conditional on what was read: a message goes to
- * one claimer only, and to another once `claimMs` have passed. `giveBack` undoes a claim that did not run (attempts − 1, due at once)
+ * one claimer only, and to another once `claimMs` have passed. At most `repeatedLimit` of them have been claimed before; where there are more of
+ * those, messages that nobody has claimed yet come in their stead. `giveBack` undoes a claim that did not run (attempts − 1, due at once)
  * unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
  * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many.
  */
 export interface ParkedQueue {
-  claimDue(request: { limit: number; claimMs: number }): Promise<readonly ParkedEvent[]>;
+  claimDue(request: { limit: number; repeatedLimit: number; claimMs: number }): Promise<readonly ParkedEvent[]>;
   giveBack(claimed: readonly ParkedEvent[]): Promise<void>;
   wake(request: { olderThanMs: number; limit: number }): Promise<number>;
 }

@@ -7,12 +7,15 @@ import { park, settleOne, type OneResult } from './settle-one.js';
 
 /**
  * Claims parked events whose turn has come and runs them, several at once. It looks again as soon as a bell says that
- * something has become due, which drains the events behind a mended one without waiting for the next look.
+ * something has become due, which drains the events behind a mended one without waiting for the next look. One slot is kept from events
+ * that have been tried before: handlers that hang must not keep those waiting that nothing ails.
  */
 export async function retryLoop<Session>(engine: Engine<Session>): Promise<void> {
   const { circuit, counters, due, options, ports, stopping } = engine;
   const running = new Set<Promise<void>>();
   const slotFree = new Wakeup();
+  const repeatedMax = Math.max(1, options.retryConcurrency - 1);
+  let repeated = 0;
   while (await circuit.whenClosed(stopping)) {
     const limit = options.retryConcurrency - running.size;
     if (limit === 0) {
@@ -23,12 +26,17 @@ export async function retryLoop<Session>(engine: Engine<Session>): Promise<void>
       await sleep(ports.clock, circuit.holdersFirstMs, stopping);
       continue;
     }
-    const claimed = await claimDue(engine, limit);
+    const claimed = await claimDue(engine, { limit, repeatedLimit: repeatedMax - repeated });
     for (const claim of claimed) {
       counters.inHand('claimsInHand', 1);
+      const isRepeated = claim.attempts > 1;
+      if (isRepeated) repeated += 1;
       const run = runClaim(engine, claim).finally(() => {
         counters.inHand('claimsInHand', -1);
         running.delete(run);
+        // Others of its kind may have been left where they are.
+        if (isRepeated && repeated === repeatedMax) engine.due.ring();
+        if (isRepeated) repeated -= 1;
         slotFree.ring();
       });
       // Whatever it rejects with ends the consumer, through the Promise.all below or here while the loop goes on.
@@ -40,10 +48,13 @@ export async function retryLoop<Session>(engine: Engine<Session>): Promise<void>
   await Promise.all(running);
 }
 
-async function claimDue<Session>(engine: Engine<Session>, limit: number): Promise<readonly ParkedEvent[]> {
+async function claimDue<Session>(
+  engine: Engine<Session>,
+  limits: { limit: number; repeatedLimit: number },
+): Promise<readonly ParkedEvent[]> {
   const { circuit, options, ports } = engine;
   try {
-    const claimed = await ports.parked.claimDue({ limit, claimMs: options.claimMs });
+    const claimed = await ports.parked.claimDue({ ...limits, claimMs: options.claimMs });
     circuit.succeeded();
     return claimed;
   } catch (error) {

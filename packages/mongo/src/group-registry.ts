@@ -19,6 +19,7 @@ export function createGroupRegistry(options: {
   const groups = durableDatabase(client, database).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
   const place = `group ${group} in ${groups.namespace}`;
   return {
+    group,
     claim: (request) => guarded(`claiming the sweep of ${place}`, () => claim(groups, group, request)),
     advance: (toMs) =>
       guarded(`moving the watermark of ${place}`, async () => {

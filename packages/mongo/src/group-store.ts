@@ -19,6 +19,7 @@ export function createGroupStore(options: GroupStoreOptions): GroupStore<ClientS
   const { client, clock, group } = options;
   const operation = `a transaction of group ${group}`;
   return {
+    group,
     async transact(work) {
       const receivedAt = await guarded(`asking the database of group ${group} for the time`, () => clock.estimate());
       return runTransaction(client, operation, (attempt) => work(groupTransaction(options, attempt, receivedAt)));

@@ -29,10 +29,17 @@ export function createParkedQueue(options: ParkedQueueOptions): ParkedQueue {
 /** The time is asked for first and compared as a constant, which an index can serve and every server does right. */
 async function claimDue(
   { group, collections, clock }: ParkedQueueOptions,
-  { limit, claimMs }: Parameters<ParkedQueue['claimDue']>[0],
+  { limit, repeatedLimit, claimMs }: Parameters<ParkedQueue['claimDue']>[0],
 ): Promise<ParkedEvent[]> {
   const due: Filter<ParkedDocument> = { group, state: 'retry', nextRetryAt: { $lte: await clock.read() } };
-  const candidates = await collections.parked.find(due).sort({ nextRetryAt: 1 }).limit(limit).toArray();
+  const dueFirst = (filter: Filter<ParkedDocument>): Promise<ParkedDocument[]> =>
+    collections.parked.find(filter).sort({ nextRetryAt: 1 }).limit(limit).toArray();
+  const found = await dueFirst(due);
+  const repeated = found.filter(({ attempts }) => attempts > 0);
+  const candidates =
+    repeated.length <= repeatedLimit
+      ? found
+      : [...repeated.slice(0, repeatedLimit), ...(await dueFirst({ ...due, attempts: 0 }))].slice(0, limit);
   const claims = await Promise.allSettled(candidates.map((candidate) => claim(collections, candidate, claimMs)));
   const claimed = claims.flatMap((result) =>
     result.status === 'fulfilled' && result.value !== null ? [result.value] : [],

@@ -25,6 +25,14 @@ export type ResumeToken = Branded<string, 'ResumeToken'>;
 export const eventId = (value: string): EventId => value as EventId;
 export const aggregateVersion = (value: number): AggregateVersion => value as AggregateVersion;
 export const groupId = (value: string): GroupId => value as GroupId;
+/**
+ * What a group is called at the broker, whose names have no `@`: the second generation of `points` is `points-generation-2` there. It
+ * is a group of its own for the broker too.
+ */
+export function brokerGroup(group: GroupId): string {
+  return group.replace('@', '-generation-');
+}
+
 export const slot = (value: number): Slot => value as Slot;
 export const epoch = (value: number): Epoch => value as Epoch;
 export const namespace = (value: string): Namespace => value as Namespace;

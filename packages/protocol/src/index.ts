@@ -6,6 +6,7 @@ export {
   aggregateIdentity,
   aggregateKey,
   aggregateVersion,
+  brokerGroup,
   epoch,
   eventId,
   groupId,

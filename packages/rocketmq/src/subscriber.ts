@@ -46,16 +46,18 @@ export async function createSubscriber(options: SubscriberOptions): Promise<Rock
   } catch (error) {
     options.log?.('warn', `group ${group} could not start on topic ${topic}: ${describeError(error).text}`);
   }
-  return new TopicSubscriber(consumer, `group ${group} on topic ${topic}`);
+  return new TopicSubscriber(consumer, { group, topic });
 }
 
 class TopicSubscriber implements RocketmqSubscriber {
+  readonly group: string;
   readonly #consumer: TopicConsumer;
   readonly #who: string;
 
-  constructor(consumer: TopicConsumer, who: string) {
+  constructor(consumer: TopicConsumer, { group, topic }: { group: string; topic: string }) {
+    this.group = group;
     this.#consumer = consumer;
-    this.#who = who;
+    this.#who = `group ${group} on topic ${topic}`;
   }
 
   async receive({ max, invisibleMs }: { max: number; invisibleMs: number }): Promise<readonly Delivery[]> {

@@ -444,6 +444,28 @@ describe('what cannot be sequenced or understood', () => {
     expect(member.effects()).toEqual(['b-1']);
   });
 
+  test('a consumer whose store is another group’s is refused before it starts', () => {
+    const ports: MemberSetup['ports'] = ({ store }) => ({ store: { ...store, group: 'stock' } });
+    expect(() => startMember(world, { ports })).toThrow(/of group billing, but the group store is of group stock/);
+  });
+
+  test('handlers that hang at every retry leave a slot to what nothing ails', async () => {
+    const handlers: Handlers<MemorySession> = {
+      OrderPaid: async ({ attempt, event, session }) => {
+        if (!event.eventId.startsWith('hanging')) return session.effect(event.eventId);
+        if (attempt > 1) await new Promise(() => undefined);
+        throw new Error('no');
+      },
+    };
+    const member = start({ handlers, options: { retryConcurrency: 4, retryScheduleMs: [100], receiveLoops: 1 } });
+    for (const name of ['1', '2', '3', '4', '5']) send(world, { aggregateId: `hanging${name}`, version: 1 });
+    await world.clock.advance(2_000);
+    expect(member.consumer.snapshot().claimsInHand).toBe(3);
+    send(world, { aggregateId: 'a', version: 2 }, { aggregateId: 'a', version: 1 });
+    await world.clock.advance(1_000);
+    expect(member.effects()).toEqual(['a-1', 'a-2']);
+  });
+
   test('an event that is what was written takes the place of one that is not, whichever event that claims to be', async () => {
     const member = start();
     send(

@@ -33,6 +33,11 @@ export interface WorkerDefaults {
 }
 
 const name = text({ charactersMax: 120, pattern: /^[%A-Za-z0-9_-]+$/, accepts: '1 to 120 letters, digits, %, _ or -' });
+const groupName = text({
+  charactersMax: 100,
+  pattern: /^[%A-Za-z0-9_-]+(@[1-9][0-9]{0,3})?$/,
+  accepts: '1 to 100 letters, digits, %, _ or -, with @ and a number for a generation',
+});
 const databaseName = text({
   charactersMax: 38,
   pattern: /^[A-Za-z0-9_-]+$/,
@@ -47,9 +52,10 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
     ...rocketmqSettings(),
     group: setting({
       name: 'GROUP',
-      kind: name,
+      kind: groupName,
       default: group,
-      description: 'Consumer group, here and at the broker. Workers of one group share the work.',
+      description:
+        'Consumer group. Workers of one group share the work. NAME@2 is its second generation: a group of its own, with inbox and positions of its own, called NAME-generation-2 at the broker.',
     }),
     receiveLoops: setting({
       name: 'RECEIVE_LOOPS',

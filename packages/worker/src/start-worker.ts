@@ -8,7 +8,7 @@ import {
   ensureOutboxCollections,
 } from '@nightporter/mongo';
 import { createOutbox } from '@nightporter/outbox';
-import { groupId, isNightporterError } from '@nightporter/protocol';
+import { brokerGroup, groupId, isNightporterError } from '@nightporter/protocol';
 import { createSubscriber, preflightGroup, preflightTopic, type RocketmqSubscriber } from '@nightporter/rocketmq';
 import {
   brokerConnection,
@@ -93,7 +93,11 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   await ensureOutboxCollections(client, database);
   await prepare?.(resources);
   for (const subscription of subscriptions) {
-    await preflight(subscription.topic, { group: config.group, context: { logger, signal }, connection });
+    await preflight(subscription.topic, {
+      group: brokerGroup(groupId(config.group)),
+      context: { logger, signal },
+      connection,
+    });
   }
   const { from, unavailable } = config;
   const registration = { client, group: config.group, database, from, unavailable };
@@ -177,9 +181,10 @@ async function subscribe(
   opened.push(async () => {
     await Promise.all(subscribers.map((subscriber) => subscriber.close()));
   });
+  const atBroker = brokerGroup(groupId(config.group));
   const closeTimeoutMs = Math.max(100, Math.floor(config.shutdownMs * CLOSE_SHARE));
   for (const { topic } of subscriptions) {
-    subscribers.push(await createSubscriber({ ...connection, group: config.group, topic, closeTimeoutMs }));
+    subscribers.push(await createSubscriber({ ...connection, group: atBroker, topic, closeTimeoutMs }));
   }
   return subscribers;
 }

@@ -86,10 +86,12 @@ export class MemoryGroup {
     return [...this.documents.entries()].flatMap(([, document]) => (document.kind === 'aside' ? [document.aside] : []));
   }
 
-  claimDue(request: { limit: number; claimMs: number }): readonly ParkedEvent[] {
+  claimDue(request: { limit: number; repeatedLimit: number; claimMs: number }): readonly ParkedEvent[] {
     const nowMs = this.clock();
     const due = this.parked().filter((row) => row.state === 'retry' && (row.nextRetryAtMs ?? 0) <= nowMs);
-    return due.slice(0, request.limit).map((row) => {
+    const withheld = new Set(due.filter(({ attempts }) => attempts > 0).slice(request.repeatedLimit));
+    const offered = due.filter((row) => !withheld.has(row));
+    return offered.slice(0, request.limit).map((row) => {
       const claimed = { ...row, attempts: row.attempts + 1, nextRetryAtMs: nowMs + request.claimMs };
       return viewOf(this.#writeParked(claimed));
     });
