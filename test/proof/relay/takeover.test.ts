@@ -13,18 +13,28 @@ const AGGREGATES = sized({ full: 300, small: 60 });
 const ROUNDS = sized({ full: 10, small: 2 });
 const LIMIT_MS = 60_000;
 /** So slow that every fault meets a relay at work. */
-const SETTINGS = { LEASE_MS: '2000', SENDS_PER_SECOND_MAX: String(sized({ full: 250, small: 120 })), WINDOW_MAX: '32' };
+const SETTINGS = {
+  LEASE_MS: '3000',
+  SEND_TIMEOUT_MS: '1000',
+  SENDS_PER_SECOND_MAX: String(sized({ full: 250, small: 120 })),
+  WINDOW_MAX: '32',
+};
 
 let world: RelayWorld;
+const cleanUp: (() => Promise<unknown>)[] = [];
 
 beforeAll(() => {
   buildPrograms('services/relay');
 });
-afterEach(() => world.close());
+afterEach(async () => {
+  for (const close of cleanUp.splice(0).reverse()) await close();
+});
 
 it('Two relays publish everything, in order, while one is killed, and paused past its lease and resumed, again and again', async (context) => {
   world = await createRelayWorld({ servers: sharedStack() });
+  cleanUp.push(() => world.close());
   const checkpoint = await watchCheckpoint(world);
+  cleanUp.push(() => checkpoint.stop());
   await Promise.all([world.startRelay(SETTINGS), world.startRelay(SETTINGS)].map(untilReady));
   const writer = createWriter(world, { aggregates: AGGREGATES });
   const waits: number[] = [];

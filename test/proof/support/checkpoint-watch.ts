@@ -11,10 +11,19 @@ import type { RelayWorld } from './relay-world.js';
 
 /** Sees every change of the relay's checkpoint, in the order of the database. */
 export interface CheckpointWatch {
-  /** Asks, once a later one has claimed the checkpoint, for a save in the name of an epoch that is over, as a relay would that has not noticed; true when it was refused. */
+  /**
+   * Asks for a save in the name of an epoch that is over, as a relay would that has not noticed, once a later one has claimed the
+   * checkpoint; true when it was refused.
+   */
   isFenced(staleEpoch: number): Promise<boolean>;
-  /** Stops watching. Changes seen, and those of them that went back in (epoch, sequence). */
-  stop(): Promise<{ readonly changes: number; readonly regressions: readonly string[] }>;
+  /** Stops watching. May be called again. */
+  stop(): Promise<WatchedChanges>;
+}
+
+export interface WatchedChanges {
+  readonly changes: number;
+  /** Those that went back in (epoch, sequence). */
+  readonly regressions: readonly string[];
 }
 
 type Place = Pick<CheckpointDocument, 'epoch' | 'seq'>;
@@ -37,6 +46,13 @@ export async function watchCheckpoint({ client, relayDatabase, namespace }: Rela
     while (!seen.isStopped) note(seen, await stream.tryNext());
     for (let change = await stream.tryNext(); change !== null; change = await stream.tryNext()) note(seen, change);
   })();
+  const stop = async (): Promise<WatchedChanges> => {
+    seen.isStopped = true;
+    await watching;
+    await stream.close();
+    return { changes: seen.changes, regressions: seen.regressions };
+  };
+  let stopped: Promise<WatchedChanges> | undefined;
   return {
     isFenced: async (staleEpoch) => {
       const isClaimed = async () => (await checkpoints.countDocuments({ epoch: { $gt: epoch(staleEpoch) } })) === 1;
@@ -52,12 +68,7 @@ export async function watchCheckpoint({ client, relayDatabase, namespace }: Rela
       });
       return answer === 'fenced';
     },
-    stop: async () => {
-      seen.isStopped = true;
-      await watching;
-      await stream.close();
-      return { changes: seen.changes, regressions: seen.regressions };
-    },
+    stop: () => (stopped ??= stop()),
   };
 }
 

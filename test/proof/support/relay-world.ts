@@ -1,9 +1,10 @@
 import type { OutboxDocument } from '@nightporter/contracts';
+import type { TopicRequest } from '@nightporter/embedded';
 import { connectMongo, ensureOutboxCollections, RELAY_COLLECTIONS, type LeaseDocument } from '@nightporter/mongo';
 import { aggregateKey, namespace, type Namespace } from '@nightporter/protocol';
 import { checkHistory, type Violation, type ViolationKind } from '@nightporter/testing';
 import type { Collection, MongoClient } from 'mongodb';
-import { runService, until, type Program } from '../../e2e/programs.js';
+import { runService, until, type Program, type ServiceName } from '../../e2e/programs.js';
 import { uniqueName } from '../../support/stack.js';
 import { messagesIn, readLandings } from './landings.js';
 import type { ProofServers } from './servers.js';
@@ -31,6 +32,8 @@ export interface RelayWorld {
   readonly namespace: Namespace;
   readonly topics: readonly string[];
   readonly rows: Collection<OutboxDocument>;
+  /** Another service on the same servers. */
+  startService(name: ServiceName, settings: Record<string, string>): Program;
   startRelay(settings?: Record<string, string>): Program;
   /** The relay that holds the lease, and its epoch; null while none does. */
   leader(): Promise<{ readonly relay: Program; readonly epoch: number } | null>;
@@ -46,20 +49,23 @@ export interface RelayWorld {
 
 export interface WorldRequest {
   readonly servers: ProofServers;
-  readonly topics?: number;
+  /** Default: one with a name of its own. */
+  readonly topics?: readonly TopicRequest[];
 }
 
-export async function createRelayWorld({ servers, topics: topicCount = 1 }: WorldRequest): Promise<RelayWorld> {
+export async function createRelayWorld(request: WorldRequest): Promise<RelayWorld> {
+  const { servers, topics: topicRequests = [{ name: uniqueName('proof-events') }] } = request;
   const database = uniqueName('proof');
   const relayDatabase = uniqueName('relay');
   const group = uniqueName('reader');
-  const topics = Array.from({ length: topicCount }, () => uniqueName('proof-events'));
-  for (const name of topics) await servers.createTopic({ name });
+  for (const topic of topicRequests) await servers.createTopic(topic);
+  const topics = topicRequests.map(({ name }) => name);
   await servers.createGroup({ name: group, topics });
   const client = await connectMongo({ uri: servers.mongodbUri, poolMax: 50 });
   await ensureOutboxCollections(client, database);
   const rows = client.db(database).collection<OutboxDocument>('outbox');
   const relays: Program[] = [];
+  const others: Program[] = [];
   const leases = client.db(relayDatabase).collection<LeaseDocument>(RELAY_COLLECTIONS.leases);
   const publishedCount = () => rows.countDocuments({ status: 'PUBLISHED' });
   const messageCount = async (): Promise<number> => {
@@ -75,6 +81,15 @@ export async function createRelayWorld({ servers, topics: topicCount = 1 }: Worl
     namespace: namespace(`${database}.outbox`),
     topics,
     rows,
+    startService: (name, settings) => {
+      const service = runService(name, {
+        MONGODB_URI: servers.mongodbUri,
+        ROCKETMQ_ENDPOINTS: servers.rocketmqEndpoints,
+        ...settings,
+      });
+      others.push(service);
+      return service;
+    },
     startRelay: (settings = {}) => {
       const relay = runService('relay', {
         MONGODB_URI: servers.mongodbUri,
@@ -100,7 +115,7 @@ export async function createRelayWorld({ servers, topics: topicCount = 1 }: Worl
     },
     judge: async () => judge(rows, await Promise.all(topics.map((topic) => readLandings(servers, { topic, group })))),
     close: async () => {
-      await Promise.all(relays.map((relay) => relay.destroy()));
+      await Promise.all([...relays, ...others].map((program) => program.destroy()));
       await client.db(database).dropDatabase();
       await client.db(relayDatabase).dropDatabase();
       await client.close();
