@@ -29,7 +29,7 @@ async function groupHistory({ group, journal, inbox, positions, parked }: Journa
     positions.find().toArray(),
     parked.find({ sequenced: true }).toArray(),
   ]);
-  const digests = new Map<string, string>(settled.map(({ eventId, appliedDigest }) => [eventId, appliedDigest]));
+  const digests = new Map<string, string>(settled.map(({ eventId, digest }) => [eventId, digest]));
   return {
     group,
     startVersions: Object.fromEntries(places.map((place) => [aggregateIdOf(place), place.startVersion])),
@@ -51,6 +51,8 @@ export interface Verdict {
   readonly doubled: number;
   readonly misordered: number;
   readonly duplicates: number;
+  /** Applied as an operator wrote them, not as their producer did. */
+  readonly edited: number;
   readonly deadAtBroker: number;
 }
 
@@ -78,6 +80,7 @@ export async function expectAllOnce(world: JournalWorld, group: JournalGroup): P
     doubled: count('doubled'),
     misordered: count('out of order'),
     duplicates: settled.reduce((sum, { duplicates }) => sum + duplicates, 0),
+    edited: settled.filter(({ digest, appliedDigest }) => digest !== appliedDigest).length,
     deadAtBroker,
   };
 }

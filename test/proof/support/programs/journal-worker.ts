@@ -8,6 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { EXIT_CODE, journalCatalogue, journalCollections } from './journal.js';
 
 const retryDelayMs = Number(process.env['RETRY_DELAY_MS'] ?? '200');
+/** A claim outlives its process, so a test in which processes end wants it short; a handler must be shorter. */
+const claimMs = Number(process.env['CLAIM_MS'] ?? '90000');
+const handlerMs = Math.min(30_000, claimMs - 1_000);
 const topic = process.env['PRODUCER_TOPIC'] ?? 'samples';
 const catalogue = journalCatalogue(topic);
 
@@ -21,7 +24,7 @@ await runService(
     source: 'journal',
     catalogue,
     subscriptions: [{ producer: 'producer', topic, topicSetting: 'PRODUCER_TOPIC' }],
-    tuning: { retryScheduleMs: [retryDelayMs] },
+    tuning: { retryScheduleMs: [retryDelayMs], claimMs, handlerMs },
     prepare: async ({ database }) => {
       const { journal, counts } = journalCollections(database);
       // Collections that a transaction would have to create first would make concurrent ones conflict.
