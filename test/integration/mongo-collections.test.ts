@@ -34,7 +34,7 @@ describe('the collections', () => {
     const collections = await shared.client().db(name).listCollections({}, { nameOnly: true }).toArray();
     expect(collections.map((collection) => collection.name).sort()).toEqual(
       [
-        ...['groups', 'operator_actions', 'outbox', 'outbox_archive', 'outbox_heads'],
+        ...['archive_files', 'groups', 'operator_actions', 'outbox', 'outbox_archive', 'outbox_heads'],
         ...['relay_checkpoints', 'relay_controls', 'relay_leases', 'relay_repairs'],
         ...['inbox', 'parked', 'positions', 'started'],
       ].sort(),

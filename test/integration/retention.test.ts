@@ -134,7 +134,8 @@ describe('retention', () => {
     const { client, database, group, left, publish, retention } = await fixture();
     await publish(rows(6, 30));
     await group('one', 1);
-    const result = await retention({ batchRowsMax: 2 }).run({
+    // Into an archive, since a group from the beginning is refused where anything is gone for good.
+    const result = await retention({ batchRowsMax: 2, destination: { kind: 'collections', bucket: 'day' } }).run({
       progress: ({ batches }) =>
         batches === 1 ? registerGroup(client, database, { group: 'late', topics: [TOPIC] }) : undefined,
     });

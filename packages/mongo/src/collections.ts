@@ -8,6 +8,7 @@ export const OUTBOX_COLLECTIONS = {
   outbox: 'outbox',
   heads: 'outbox_heads',
   archive: 'outbox_archive',
+  files: 'archive_files',
   groups: 'groups',
   actions: 'operator_actions',
 } as const;
@@ -53,6 +54,13 @@ const OUTBOX_INDEXES: readonly Index[] = [
 
 const ARCHIVE_INDEXES: readonly Index[] = [BY_AGGREGATE, { name: 'published', key: { publishedAt: 1 } }];
 
+const FILES_INDEXES: readonly Index[] = [
+  { name: 'events', key: { eventIds: 1 } },
+  { name: 'places', key: { places: 1 } },
+  { name: 'published', key: { state: 1, from: 1 } },
+  { name: 'expiry', key: { state: 1, to: 1 } },
+];
+
 const ACTION_INDEXES: readonly Index[] = [{ name: 'newest', key: { at: -1 } }];
 
 const INBOX_INDEXES: readonly Index[] = [
@@ -83,6 +91,7 @@ const OUTBOX_PLAN: Plan = {
   [OUTBOX_COLLECTIONS.outbox]: OUTBOX_INDEXES,
   [OUTBOX_COLLECTIONS.heads]: [],
   [OUTBOX_COLLECTIONS.archive]: ARCHIVE_INDEXES,
+  [OUTBOX_COLLECTIONS.files]: FILES_INDEXES,
   [OUTBOX_COLLECTIONS.groups]: [],
   [OUTBOX_COLLECTIONS.actions]: ACTION_INDEXES,
 };
@@ -124,6 +133,11 @@ export async function ensureConsumerCollections(client: MongoClient, database: s
 /** Creates an archive collection with its indexes: one per time bucket, see archive-buckets.ts. */
 export async function ensureArchiveBucket(client: MongoClient, database: string, name: string): Promise<void> {
   await ensurePlan(durableDatabase(client, database), { [name]: ARCHIVE_INDEXES });
+}
+
+/** Creates the catalogue of archive files. */
+export async function ensureArchiveCatalogue(client: MongoClient, database: string): Promise<void> {
+  await ensurePlan(durableDatabase(client, database), { [OUTBOX_COLLECTIONS.files]: FILES_INDEXES });
 }
 
 /** Creates one outbox collection with its indexes: what is left to do after a drop. */

@@ -1,9 +1,21 @@
 export { bucketNamed, bucketOf, type ArchiveBucket, type BucketSize } from './archive-buckets.js';
+export { archivePlace, catalogueOf } from './archive-catalogue.js';
+export { checksumOf, decodeArchive, encodeArchive } from './archive-encoding.js';
+export {
+  DATA_SUFFIX,
+  MANIFEST_SUFFIX,
+  type ArchiveFileDocument,
+  type ArchiveFiles,
+  type ArchiveManifest,
+  type ArchivedFile,
+} from './archive-files.js';
+export { createArchiveFolder } from './archive-folder.js';
 export {
   CONSUMER_COLLECTIONS,
   OUTBOX_COLLECTIONS,
   RELAY_COLLECTIONS,
   ensureArchiveBucket,
+  ensureArchiveCatalogue,
   ensureConsumerCollections,
   ensureOutbox,
   ensureOutboxCollections,

@@ -9,6 +9,7 @@ import {
 } from '@nightporter/protocol';
 import type { OutboxReader, RowReference, SweepCursor } from '@nightporter/relay';
 import type { Collection, Filter, MongoClient, Sort } from 'mongodb';
+import { filedAmong } from './archive-catalogue.js';
 import { archivesOf } from './archives.js';
 import { groupedBy, mapAtOnce, partsOf } from './batches.js';
 import { OUTBOX_COLLECTIONS, namespaceParts } from './collections.js';
@@ -179,7 +180,7 @@ async function lookUpInOutbox(
 
 async function archivedAmong(client: MongoClient, namespace: Namespace, ids: readonly EventId[]): Promise<EventId[]> {
   const database = durableDatabase(client, namespaceParts(namespace).database);
-  const found: EventId[] = [];
+  const found: EventId[] = await filedAmong(database, ids);
   for (const { documents } of await archivesOf(database)) {
     const archived = await documents.find({ _id: { $in: [...ids] } }, { projection: { _id: 1 } }).toArray();
     found.push(...archived.map((document) => document._id));

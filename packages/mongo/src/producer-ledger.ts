@@ -8,6 +8,8 @@ import {
 } from '@nightporter/contracts';
 import { aggregateIdentity, aggregateKey, namespace, type AggregateKey } from '@nightporter/protocol';
 import type { Collection, Condition, Db, Filter, MongoClient } from 'mongodb';
+import { FiledRows } from './archive-catalogue.js';
+import type { ArchiveFiles } from './archive-files.js';
 import { archivesOf } from './archives.js';
 import { OUTBOX_COLLECTIONS } from './collections.js';
 import { durableDatabase } from './database.js';
@@ -20,13 +22,27 @@ type Documents = Collection<OutboxDocument>;
 
 interface Reading {
   readonly database: Db;
+  readonly filed: FiledRows;
   readonly clock: DatabaseClock;
 }
 
-/** Reads one producer's outbox and archive on their indexes; the archive is one collection, or one per time bucket with a suffix. */
-export function createProducerLedger({ client, database }: { client: MongoClient; database: string }): ProducerLedger {
-  const reading: Reading = { database: durableDatabase(client, database), clock: createDatabaseClock(client) };
-  const place = `the ledger of ${database}`;
+export interface ProducerLedgerOptions {
+  readonly client: MongoClient;
+  /** The producer's. */
+  readonly database: string;
+  /** Where archive files are, if there are any. Without it a row that lies in one is refused with NP_ARCHIVE_FAILED. */
+  readonly files?: ArchiveFiles;
+}
+
+/**
+ * Reads one producer's outbox and archive on their indexes; the archive is one collection, one per time bucket with a suffix, or files.
+ * Besides what the port says it rejects with NP_ARCHIVE_FAILED where a file cannot be read: never is its row called deleted.
+ */
+export function createProducerLedger({ client, database: name, files }: ProducerLedgerOptions): ProducerLedger {
+  const database = durableDatabase(client, name);
+  const filed = new FiledRows(database, files ?? null);
+  const reading: Reading = { database, filed, clock: createDatabaseClock(client) };
+  const place = `the ledger of ${name}`;
   return {
     readPublished: (request) => guarded(`reading published rows of ${place}`, () => readPublished(reading, request)),
     readVersions: (places) =>
@@ -40,13 +56,16 @@ type Reference = Pick<
   '_id' | 'source' | 'aggregateType' | 'aggregateId' | 'aggregateVersion' | 'topic'
 > & { readonly publishedAt: Date };
 
-async function readPublished({ clock, database }: Reading, request: ReadPublished): Promise<PublishedPage> {
+async function readPublished({ clock, database, filed }: Reading, request: ReadPublished): Promise<PublishedPage> {
   // The time first: what is marked later than this question may be missing in the answers.
   const untilMs = (await clock.read()).getTime() - request.lagMs;
   const range = { afterMs: request.afterMs, untilMs, limit: request.limit };
   const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
-  const pages = [await readRange(outbox, { ...range, isArchive: false })];
+  const pages: { rows: readonly Reference[]; toMs: number }[] = [
+    await readRange(outbox, { ...range, isArchive: false }),
+  ];
   if (request.withArchive) {
+    pages.push(await filed.readRange(range));
     for (const archive of await archivesOf(database)) {
       // What lies behind the end of the page is for a later one.
       const endMs = Math.min(untilMs, ...pages.map((page) => page.toMs));
@@ -131,13 +150,18 @@ async function headsOf({ database }: Reading, places: readonly AggregatePlace[])
 
 /** Outbox, archive, outbox: a row that moves into the archive in between is seen in one of them. */
 async function findVersion(
-  { database }: Reading,
+  { database, filed }: Reading,
   archives: ArchiveSearch,
   { aggregate, version }: AggregatePlace,
 ): Promise<OutboxDocument | null> {
   const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
   const filter = { ...aggregateIdentity(aggregate), aggregateVersion: version };
-  return (await outbox.findOne(filter)) ?? (await archives.findOne(filter)) ?? (await outbox.findOne(filter));
+  return (
+    (await outbox.findOne(filter)) ??
+    (await archives.findOne(filter)) ??
+    (await filed.findVersion(aggregate, version)) ??
+    (await outbox.findOne(filter))
+  );
 }
 
 /** Looks for rows in every archive, first where the last one was: who asks for many asks for neighbours. */

@@ -30,6 +30,7 @@ export const ERROR_CODES = {
   NP_TRANSACTION_ABORTED: 'The database aborted a transaction while its work went on, in every run.',
   NP_CAPTURE_LOST: 'The change stream cannot be resumed at the saved token.',
   NP_ACTION_INVALID: 'An operator’s action does not say who does it and why, or names what cannot be.',
+  NP_ARCHIVE_FAILED: 'An archive file could not be written or read, or is not what was written.',
   NP_LEASE_LOST: 'Another instance holds the lease.',
   NP_EMBEDDED_TOOL_MISSING: 'A tool that the embedded servers need (Java, Maven, Python) is missing or too old.',
   NP_EMBEDDED_PREPARE_FAILED: 'What the embedded servers run from could not be downloaded, installed or compiled.',

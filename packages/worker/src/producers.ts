@@ -1,5 +1,11 @@
 import type { GroupProducer } from '@nightporter/consumer';
-import { createGroupRegistry, createProducerLedger, ensureOutboxCollections, registerGroup } from '@nightporter/mongo';
+import {
+  createArchiveFolder,
+  createGroupRegistry,
+  createProducerLedger,
+  ensureOutboxCollections,
+  registerGroup,
+} from '@nightporter/mongo';
 import type { MongoClient } from 'mongodb';
 import type { ResolvedSubscription } from './settings.js';
 
@@ -10,6 +16,8 @@ export interface ProducerRegistration {
   readonly database: string;
   readonly from: 'beginning' | 'now';
   readonly unavailable: 'refuse' | 'accept';
+  /** Where archive files are, if there are any. */
+  readonly archiveFolder: string | null;
 }
 
 /**
@@ -17,9 +25,10 @@ export interface ProducerRegistration {
  * registered before its first event can be deleted.
  */
 export async function registerWithProducers(
-  { client, group, database, from, unavailable }: ProducerRegistration,
+  { archiveFolder, client, group, database, from, unavailable }: ProducerRegistration,
   subscriptions: readonly ResolvedSubscription[],
 ): Promise<readonly GroupProducer[]> {
+  const archive = archiveFolder === null ? {} : { files: createArchiveFolder(archiveFolder) };
   const producers: GroupProducer[] = [];
   for (const producer of new Set(subscriptions.map(({ producerDatabase }) => producerDatabase))) {
     const topics = subscriptions
@@ -27,9 +36,10 @@ export async function registerWithProducers(
       .map(({ topic }) => topic);
     await ensureOutboxCollections(client, producer);
     const start = from === 'now' ? { from } : { from, unavailable };
-    await registerGroup(client, producer, { group, topics, database, ...start });
+    const ledger = createProducerLedger({ client, database: producer, ...archive });
+    await registerGroup(client, producer, { group, topics, database, ledger, ...start });
     producers.push({
-      ledger: createProducerLedger({ client, database: producer }),
+      ledger,
       registry: createGroupRegistry({ client, database: producer, group }),
     });
   }

@@ -4,6 +4,7 @@ import {
   commonSettings,
   integer,
   mongodbSettings,
+  optionalText,
   rocketmqSettings,
   setting,
   text,
@@ -120,6 +121,13 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       default: 'refuse',
       description:
         'What a new group does that starts from the beginning where retention has deleted events: refuse to start, or start with what is left and put that down in its positions.',
+    }),
+    archiveFolder: setting({
+      name: 'ARCHIVE_FOLDER',
+      kind: optionalText({ charactersMax: 4_096 }),
+      default: '',
+      description:
+        'Where the relay’s RETENTION=archive-files keeps its files. A group that starts from the beginning needs it to read what lies there.',
     }),
     ledgerEveryMs: setting({
       name: 'LEDGER_SWEEP_EVERY_MS',

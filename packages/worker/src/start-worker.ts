@@ -99,8 +99,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       connection,
     });
   }
-  const { from, unavailable } = config;
-  const registration = { client, group: config.group, database, from, unavailable };
+  const { archiveFolder, from, unavailable } = config;
+  const registration = { client, group: config.group, database, from, unavailable, archiveFolder };
   const producers = await registerWithProducers(registration, subscriptions);
   const filter = definition.duplicateFilter?.(resources);
   opened.push(async () => filter?.close?.());

@@ -1,5 +1,6 @@
 import { createRetention, type Destination, type RetentionOptions, type RetentionResult } from '@nightporter/ledger';
-import { isNightporterError, namespace, sleep, Wakeup, type Clock } from '@nightporter/protocol';
+import { createArchiveFolder } from '@nightporter/mongo';
+import { NightporterError, Wakeup, isNightporterError, namespace, sleep, type Clock } from '@nightporter/protocol';
 import type { RelaySnapshot } from '@nightporter/relay';
 import type { ConfigOf, Logger } from '@nightporter/runtime';
 import type { relaySettings } from './settings.js';
@@ -25,8 +26,7 @@ const STANDBY_MS = 1_000;
  * Runs retention now and then, outbox by outbox, while this relay holds the lease of its first shard: so that one works and not all of them.
  * Two that work at once for a moment do no harm: their batches conflict, and each row leaves once.
  */
-export function startRetention(world: World): RetentionWorker | null {
-  const destination = destinationOf(world.config);
+export function startRetention(world: World, destination: Destination | null): RetentionWorker | null {
   if (destination === null) return null;
   const stopping = new Wakeup();
   const abort = new AbortController();
@@ -46,7 +46,8 @@ export function holdsFirstShard({ shards: [first] }: RelaySnapshot): boolean {
   return first !== undefined && ['sweeping', 'following', 'polling'].includes(first.state);
 }
 
-function destinationOf({ retention, retentionBucket }: World['config']): Destination | null {
+/** Throws NP_CONFIG_INVALID where files have no folder. */
+export function destinationOf({ archiveFolder, retention, retentionBucket }: World['config']): Destination | null {
   switch (retention) {
     case 'off':
       return null;
@@ -54,6 +55,12 @@ function destinationOf({ retention, retentionBucket }: World['config']): Destina
       return { kind: 'delete' };
     case 'archive-collections':
       return { kind: 'collections', bucket: retentionBucket };
+    case 'archive-files':
+      if (archiveFolder !== null) return { kind: 'files', files: createArchiveFolder(archiveFolder) };
+      throw new NightporterError(
+        'NP_CONFIG_INVALID',
+        'ARCHIVE_FOLDER is empty; RETENTION=archive-files needs a folder.',
+      );
   }
 }
 

@@ -19,7 +19,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { relayProblems } from './health.js';
 import { createRelayObserver } from './observer.js';
-import { startRetention } from './retention.js';
+import { destinationOf, startRetention } from './retention.js';
 import { sendLimitMs } from './send-limit.js';
 import { relaySettings } from './settings.js';
 
@@ -27,6 +27,7 @@ type RelayConfig = ConfigOf<typeof relaySettings>;
 
 async function start({ config, logger, signal }: ServiceContext<RelayConfig>): Promise<RunningService> {
   const sendMs = sendLimitMs(config);
+  const destination = destinationOf(config);
   const connection = brokerConnection(config, logger);
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'relay' });
   const observer = createRelayObserver(logger, systemClock);
@@ -88,7 +89,10 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
     },
   );
   relay = engine;
-  const retention = startRetention({ client, clock: systemClock, config, logger, snapshot: () => engine.snapshot() });
+  const retention = startRetention(
+    { client, clock: systemClock, config, logger, snapshot: () => engine.snapshot() },
+    destination,
+  );
   return {
     ended: engine.run(),
     stop: async () => {

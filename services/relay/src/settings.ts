@@ -4,6 +4,7 @@ import {
   integer,
   list,
   mongodbSettings,
+  optionalText,
   rocketmqSettings,
   setting,
   text,
@@ -26,10 +27,10 @@ const DAY_MS = 86_400_000;
 const retentionSettings = {
   retention: setting({
     name: 'RETENTION',
-    kind: choice(['off', 'delete', 'archive-collections']),
+    kind: choice(['off', 'delete', 'archive-collections', 'archive-files']),
     default: 'off',
     description:
-      'What becomes of old published rows that every group of their topic has passed: they stay, are deleted, or move to collections by time.',
+      'What becomes of old published rows that every group of their topic has passed: they stay, are deleted, or move to collections by time, or to compressed files.',
   }),
   retentionAfterMs: setting({
     name: 'RETENTION_AFTER_MS',
@@ -64,6 +65,12 @@ const retentionSettings = {
     kind: choice(['day', 'month']),
     default: 'day',
     description: 'With RETENTION=archive-collections: how much time the rows of one collection span.',
+  }),
+  archiveFolder: setting({
+    name: 'ARCHIVE_FOLDER',
+    kind: optionalText({ charactersMax: 4_096 }),
+    default: '',
+    description: 'With RETENTION=archive-files: the folder of the files. Workers read it too (their ARCHIVE_FOLDER).',
   }),
   archiveMs: setting({
     name: 'ARCHIVE_MS',

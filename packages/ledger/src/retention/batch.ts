@@ -92,7 +92,7 @@ async function archiveOf(
   { client, database, destination }: RetentionWorld,
   [first]: readonly Row[],
 ): Promise<Move['archive']> {
-  if (destination.kind === 'delete' || first === undefined) return null;
+  if (destination.kind !== 'collections' || first === undefined) return null;
   const { name } = bucketOf(first.publishedAt, destination.bucket);
   await ensureArchiveBucket(client, database.databaseName, name);
   return database.collection<OutboxDocument>(name);

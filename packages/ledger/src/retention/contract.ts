@@ -5,7 +5,7 @@
  * A batch is one transaction that raises the revision of `registry` in `groups`, reads the watermarks anew and moves what still may go,
  * so that it conflicts with the registration of a group, and a crash leaves a row in exactly one place. Only rows that are PUBLISHED go.
  */
-import type { BucketSize, Operator } from '@nightporter/mongo';
+import type { ArchiveFiles, BucketSize, Operator } from '@nightporter/mongo';
 import type { Namespace } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
 import type { Held } from './policy.js';
@@ -13,7 +13,9 @@ import type { Held } from './policy.js';
 export type Destination =
   | { readonly kind: 'delete' }
   /** A collection for each day or month of publication, beside the outbox. */
-  | { readonly kind: 'collections'; readonly bucket: BucketSize };
+  | { readonly kind: 'collections'; readonly bucket: BucketSize }
+  /** Compressed files, a batch each, with a manifest beside, named in the catalogue `archive_files`. */
+  | { readonly kind: 'files'; readonly files: ArchiveFiles };
 
 export interface RetentionOptions {
   readonly client: MongoClient;

@@ -1,10 +1,21 @@
-import { OUTBOX_COLLECTIONS, assertOperator, guarded, recordAction, runAction } from '@nightporter/mongo';
+import {
+  OUTBOX_COLLECTIONS,
+  assertOperator,
+  ensureArchiveCatalogue,
+  guarded,
+  recordAction,
+  runAction,
+  type ArchiveFiles,
+} from '@nightporter/mongo';
 import { NightporterError } from '@nightporter/protocol';
 import type { ObjectId } from 'mongodb';
 import { setTimeout as delay } from 'node:timers/promises';
 import { moveBatch } from './batch.js';
 import type { Retention, RetentionOptions, RetentionRequest, RetentionResult } from './contract.js';
-import { dropExpiredBuckets } from './expiry.js';
+import { dropExpiredBuckets, type Expired } from './expiry.js';
+import { fileBatch } from './file-batch.js';
+import { dropExpiredFiles } from './file-expiry.js';
+import { removeLeftFiles } from './left-files.js';
 import { highestLimitMs, type Rule } from './policy.js';
 import { readStandings } from './registry.js';
 import { heldRows, scan } from './scan.js';
@@ -25,7 +36,7 @@ async function run(world: RetentionWorld, request: RetentionRequest): Promise<Re
   const { afterMs, marginMs } = world;
   const rule: Rule = { nowMs: (await world.clock.read()).getTime(), afterMs, marginMs, forced };
   const moved = await moveAll(world, rule, request);
-  const { dropped, held: heldArchives } = await dropExpiredBuckets(world, rule, request.signal);
+  const { dropped, held: heldArchives } = await dropExpired(world, rule, request.signal);
   const isInterrupted = request.signal?.aborted === true;
   const held = isInterrupted ? [] : await heldRows(world, await readStandings(world.groups), rule);
   const kind = isInterrupted ? 'interrupted' : 'completed';
@@ -37,16 +48,33 @@ async function run(world: RetentionWorld, request: RetentionRequest): Promise<Re
 type Totals = Pick<RetentionResult, 'rows' | 'bytes' | 'batches'>;
 
 async function moveAll(world: RetentionWorld, rule: Rule, { progress, signal }: RetentionRequest): Promise<Totals> {
+  const { destination } = world;
+  if (destination.kind === 'files') await prepareFiles(world, destination.files);
   const standings = await readStandings(world.groups);
   let totals: Totals = { rows: 0, bytes: 0, batches: 0 };
   for await (const { rows: batch } of scan(world, { beforeMs: highestLimitMs(standings, rule), rule, standings })) {
     if (signal?.aborted === true) break;
-    const { rows, bytes } = await moveBatch(world, batch, rule);
+    const { rows, bytes } = await (destination.kind === 'files'
+      ? fileBatch(world, { batch, files: destination.files, rule })
+      : moveBatch(world, batch, rule));
     totals = { rows: totals.rows + rows, bytes: totals.bytes + bytes, batches: totals.batches + 1 };
     await progress?.({ ...totals, publishedMs: batch.at(-1)?.publishedAt.getTime() ?? 0 });
     await rest(world.pauseMs, signal);
   }
   return totals;
+}
+
+async function prepareFiles(world: RetentionWorld, files: ArchiveFiles): Promise<void> {
+  await ensureArchiveCatalogue(world.client, world.database.databaseName);
+  await removeLeftFiles(world, files);
+}
+
+async function dropExpired(world: RetentionWorld, rule: Rule, signal: AbortSignal | undefined): Promise<Expired> {
+  const buckets = await dropExpiredBuckets(world, rule, signal);
+  const { destination } = world;
+  if (destination.kind !== 'files') return buckets;
+  const files = await dropExpiredFiles(world, { files: destination.files, rule, signal });
+  return { dropped: [...buckets.dropped, ...files.dropped], held: [...buckets.held, ...files.held] };
 }
 
 async function rest(delayMs: number, signal: AbortSignal | undefined): Promise<void> {

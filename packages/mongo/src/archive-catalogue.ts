@@ -1,0 +1,125 @@
+import type { OutboxDocument } from '@nightporter/contracts';
+import { NightporterError, aggregateKey, type AggregateKey, type EventId } from '@nightporter/protocol';
+import type { Collection, Db } from 'mongodb';
+import { decodeArchive } from './archive-encoding.js';
+import type { ArchiveFileDocument, ArchiveFiles, ArchivedFile, PublishedDocument } from './archive-files.js';
+import { OUTBOX_COLLECTIONS } from './collections.js';
+
+export function catalogueOf(database: Db): Collection<ArchiveFileDocument> {
+  return database.collection<ArchiveFileDocument>(OUTBOX_COLLECTIONS.files);
+}
+
+/** What a version is found by in the catalogue. */
+export function archivePlace(aggregate: AggregateKey, version: number): string {
+  return `${aggregate}#${version}`;
+}
+
+/** Those of `ids` that lie in files. */
+export async function filedAmong(database: Db, ids: readonly EventId[]): Promise<EventId[]> {
+  const files = await catalogueOf(database)
+    .find<Pick<ArchivedFile, 'eventIds'>>(
+      { state: 'archived', eventIds: { $in: [...ids] } },
+      { projection: { eventIds: 1 } },
+    )
+    .toArray();
+  const filed = new Set(files.flatMap(({ eventIds }) => eventIds));
+  return ids.filter((id) => filed.has(id));
+}
+
+type Entry = Pick<ArchivedFile, '_id' | 'from' | 'to' | 'sha256'>;
+const ENTRY = { from: 1, to: 1, sha256: 1 } as const;
+
+/** Files that are kept decoded: a group that starts from the beginning reads each row of a file, one page after the other. */
+const DECODED_MAX = 4;
+
+/** Reads archive files by their catalogue; without `files` it can only tell that rows are there. */
+export class FiledRows {
+  readonly #database: Db;
+  readonly #files: ArchiveFiles | null;
+  readonly #decoded = new Map<string, Promise<readonly PublishedDocument[]>>();
+
+  constructor(database: Db, files: ArchiveFiles | null) {
+    this.#database = database;
+    this.#files = files;
+  }
+
+  async findVersion(aggregate: AggregateKey, version: number): Promise<OutboxDocument | null> {
+    const place = archivePlace(aggregate, version);
+    const entry = await catalogueOf(this.#database).findOne<Entry>(
+      { places: place, state: 'archived' },
+      { projection: ENTRY },
+    );
+    if (entry === null) return null;
+    const rows = await this.#rowsOf(entry);
+    return rows?.find((row) => row.aggregateVersion === version && aggregateKey(row) === aggregate) ?? null;
+  }
+
+  /** About `limit` rows that were published after `afterMs` and up to `untilMs`, in order; up to `toMs` they are complete. */
+  async readRange(range: { afterMs: number; untilMs: number; limit: number }): Promise<{
+    readonly rows: readonly PublishedDocument[];
+    readonly toMs: number;
+  }> {
+    const { afterMs, limit, untilMs } = range;
+    const entries = catalogueOf(this.#database)
+      .find<Entry>(
+        { state: 'archived', to: { $gt: new Date(afterMs) }, from: { $lte: new Date(untilMs) } },
+        { projection: ENTRY },
+      )
+      .sort({ from: 1 });
+    let rows: PublishedDocument[] = [];
+    try {
+      for await (const entry of entries) {
+        // Rows before the next file begins are complete: enough of them are a page.
+        const complete = rows.filter(({ publishedAt }) => publishedAt < entry.from);
+        if (complete.length >= limit) return pageOf(complete, { limit, toMs: entry.from.getTime() - 1 });
+        const more = (await this.#rowsOf(entry)) ?? [];
+        const inRange = more.filter(
+          ({ publishedAt }) => publishedAt.getTime() > afterMs && publishedAt.getTime() <= untilMs,
+        );
+        rows = [...rows, ...inRange].sort(byPublication);
+      }
+    } finally {
+      await entries.close();
+    }
+    return pageOf(rows, { limit, toMs: untilMs });
+  }
+
+  /** Null when the file has aged out meanwhile. */
+  async #rowsOf(entry: Entry): Promise<readonly PublishedDocument[] | null> {
+    const known = this.#decoded.get(entry._id);
+    this.#decoded.delete(entry._id);
+    const reading = known ?? this.#read(entry);
+    this.#decoded.set(entry._id, reading);
+    for (const name of [...this.#decoded.keys()].slice(0, -DECODED_MAX)) this.#decoded.delete(name);
+    try {
+      return await reading;
+    } catch (error) {
+      this.#decoded.delete(entry._id);
+      const isNamed = await catalogueOf(this.#database).findOne({ _id: entry._id, state: 'archived' });
+      if (isNamed === null) return null;
+      throw error;
+    }
+  }
+
+  async #read({ _id: name, sha256 }: Entry): Promise<readonly PublishedDocument[]> {
+    const content = this.#files === null ? null : await this.#files.read(name);
+    if (content !== null) return (await decodeArchive({ name, content, sha256 })) as readonly PublishedDocument[];
+    const why = this.#files === null ? 'no archive folder is configured here' : 'it is not in the archive';
+    const message = `Archive file ${name}, which ${this.#database.databaseName} names, cannot be read: ${why}.`;
+    throw new NightporterError('NP_ARCHIVE_FAILED', message);
+  }
+}
+
+/** The first rows of a page, never parting those of one moment. */
+function pageOf(
+  rows: readonly PublishedDocument[],
+  { limit, toMs }: { limit: number; toMs: number },
+): { readonly rows: readonly PublishedDocument[]; readonly toMs: number } {
+  const last = rows[limit - 1]?.publishedAt;
+  if (last === undefined || rows.length === limit) return { rows, toMs };
+  return { rows: rows.filter(({ publishedAt }) => publishedAt <= last), toMs: last.getTime() };
+}
+
+function byPublication(left: PublishedDocument, right: PublishedDocument): number {
+  return left.publishedAt.getTime() - right.publishedAt.getTime();
+}
