@@ -16,12 +16,14 @@ import {
   outboxActionsConformance,
   outboxMarkerConformance,
   outboxReaderConformance,
+  outboxStatsConformance,
   pollingConformance,
   relayControlsConformance,
   repairLogConformance,
   type MarkerFixture,
   type OutboxFixture,
   type PollingFixture,
+  type StatsFixture,
 } from '@nightporter/testing/conformance';
 import type { OutboxRow } from '@nightporter/contracts';
 import type { RepairRecord } from '@nightporter/relay';
@@ -83,6 +85,7 @@ captureConformance('MongoDB', async () => {
 outboxReaderConformance('MongoDB', outboxFixture);
 outboxActionsConformance('MongoDB', outboxFixture);
 outboxMarkerConformance('MongoDB', outboxFixture);
+outboxStatsConformance('MongoDB', outboxFixture);
 pollingConformance('MongoDB', outboxFixture);
 
 async function relayStores(name = database.database('relay')): Promise<RelayStores> {
@@ -123,7 +126,7 @@ async function outboxes(): Promise<Outboxes> {
   };
 }
 
-async function outboxFixture(): Promise<MarkerFixture & PollingFixture> {
+async function outboxFixture(): Promise<MarkerFixture & PollingFixture & StatsFixture> {
   const client = database.client();
   const { stores, commit, namespaceOf } = await outboxes();
   const documents = async (eventId: EventId) => outboxOf(client, await namespaceOf(eventId));
@@ -132,6 +135,7 @@ async function outboxFixture(): Promise<MarkerFixture & PollingFixture> {
     reader: stores.reader,
     marker: stores.marker,
     polling: stores.polling,
+    stats: stores.stats,
     claimMs: CLAIM_MS,
     passTime,
     async archive(eventId) {

@@ -9,6 +9,7 @@ import {
   type NightporterError,
 } from '@nightporter/protocol';
 import type { Capture, CaptureBatch, CaptureStream } from '@nightporter/relay';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BSON, MongoClient, type Long } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
@@ -44,6 +45,21 @@ describe('a change stream of MongoDB', () => {
       expected.push(...(await commit(rest, 2)));
     }
     expect(await readIds(stream, expected.length)).toEqual(expected);
+  });
+
+  it('tells how far behind the cluster it has read, and that it is at the end', async () => {
+    const client = shared.client();
+    const outbox = await prepareOutbox();
+    const stream = await openStream(stores(client, outbox).capture);
+    await commit({ client, outbox }, 1);
+    await sleep(2_200);
+    const lags: (number | null)[] = [];
+    for (let read = 0; read < READS_MAX && !lags.includes(0); read += 1) lags.push((await stream.read()).lagMs);
+    const [behind] = lags.filter((lagMs) => lagMs !== 0);
+    // clusterTime knows whole seconds.
+    expect(behind).toBeGreaterThan(1_000);
+    expect(behind).toBeLessThan(10_000);
+    expect(lags.at(-1)).toBe(0);
   });
 
   it('can be resumed at a saved token after a restart of the server', async () => {

@@ -8,9 +8,11 @@ import {
   type ChangeStreamOptions,
   type Document,
   type MongoClient,
+  type Timestamp,
 } from 'mongodb';
 import { captureError, captureLost, isRefusal } from './capture-faults.js';
 import { capturedOf } from './capture-pipeline.js';
+import type { DatabaseClock } from './database-clock.js';
 import { messageOf } from './driver-errors.js';
 import { outboxRow } from './outbox-rows.js';
 import { tokenDocument, tokenText } from './resume-token.js';
@@ -23,6 +25,8 @@ export interface CaptureStreamOptions {
   readonly namespaces: readonly Namespace[];
   readonly pipeline: Document[];
   readonly after: ResumeToken | null;
+  /** To tell how far behind a change is. */
+  readonly clock: DatabaseClock;
   /** Gives an outbox back the indexes that it lost with a drop. */
   readonly recreate: (namespace: Namespace) => Promise<void>;
   readonly onWarning: (warning: NightporterError) => void;
@@ -133,7 +137,9 @@ export class MongoCaptureStream implements CaptureStream {
     const changes = this.#opened();
     const rows: CapturedRow[] = [];
     let disturbed = false;
+    let last: Change | null = null;
     for (let change = await this.#next(); change !== null; change = await this.#next()) {
+      last = change;
       const captured = capturedOf(change, this.#options.namespaces);
       if (captured.kind === 'end') {
         this.#lost = captureLost(this.#place, new Error(`it ended with ${change.operationType}`));
@@ -148,7 +154,20 @@ export class MongoCaptureStream implements CaptureStream {
       }
       if (changes.bufferedCount() === 0) break;
     }
-    return { rows, token: tokenOf(changes) ?? rows.at(-1)?.token ?? null, disturbed };
+    const token = tokenOf(changes) ?? rows.at(-1)?.token ?? null;
+    return { rows, token, lagMs: await this.#lagBehind(last), disturbed };
+  }
+
+  /** Against the database's clock, which is asked every half minute; a figure that cannot be had is not worth a failed read. */
+  async #lagBehind(change: Change | null): Promise<number | null> {
+    if (change === null) return 0;
+    const atMs = timeOf(change);
+    if (atMs === null) return null;
+    try {
+      return Math.max(0, (await this.#options.clock.estimate()).getTime() - atMs);
+    } catch {
+      return null;
+    }
   }
 
   async #next(): Promise<Change | null> {
@@ -195,6 +214,14 @@ export class MongoCaptureStream implements CaptureStream {
       }
     }
   }
+}
+
+/** When a change was committed. `clusterTime` knows seconds only. */
+function timeOf(change: Change): number | null {
+  // Older servers have no wallTime, whatever the type says.
+  const { clusterTime, wallTime } = change as { clusterTime?: Timestamp; wallTime?: Date };
+  if (wallTime !== undefined) return wallTime.getTime();
+  return clusterTime === undefined ? null : clusterTime.t * 1_000;
 }
 
 /** Behind everything that the driver's stream has handed out; null while the server has given none. */

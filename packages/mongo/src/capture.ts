@@ -3,6 +3,7 @@ import type { Capture } from '@nightporter/relay';
 import type { MongoClient } from 'mongodb';
 import { capturePipeline } from './capture-pipeline.js';
 import { MongoCaptureStream } from './capture-stream.js';
+import { createDatabaseClock } from './database-clock.js';
 import { ensureOutbox } from './collections.js';
 
 export interface CaptureOptions {
@@ -14,6 +15,8 @@ export interface CaptureOptions {
 
 /** One cluster-level change stream over all outboxes. */
 export function createCapture({ client, namespaces, onWarning }: CaptureOptions): Capture {
+  const clock = createDatabaseClock(client);
+
   async function open({
     after,
     slots,
@@ -27,6 +30,7 @@ export function createCapture({ client, namespaces, onWarning }: CaptureOptions)
       namespaces,
       pipeline: capturePipeline(namespaces, slots),
       after,
+      clock,
       recreate: (namespace) => ensureOutbox(client, namespace),
       onWarning,
     });

@@ -5,6 +5,7 @@ import type {
   LeaseStore,
   OutboxMarker,
   OutboxReader,
+  OutboxStats,
   Polling,
   RelayControls,
   RepairLog,
@@ -17,6 +18,7 @@ import { durableDatabase } from './database.js';
 import { createLeaseStore } from './leases.js';
 import { createOutboxMarker } from './outbox-marker.js';
 import { createOutboxReader } from './outbox-reader.js';
+import { createOutboxStats } from './outbox-stats.js';
 import { createPolling } from './polling.js';
 import { createRelayControls } from './relay-controls.js';
 import { createRepairLog } from './repairs.js';
@@ -44,6 +46,7 @@ export interface RelayStores {
   readonly repairs: RepairLog;
   readonly controls: RelayControls;
   readonly polling: Polling;
+  readonly stats: OutboxStats;
 }
 
 /** Every database port of the relay, on MongoDB. Throws NP_CONFIG_INVALID for a namespace that is none. */
@@ -60,5 +63,6 @@ export function createRelayStores(options: RelayStoresOptions): RelayStores {
     repairs: createRepairLog(database),
     controls: createRelayControls(database),
     polling: createPolling(client, namespaces),
+    stats: createOutboxStats(client, namespaces),
   };
 }

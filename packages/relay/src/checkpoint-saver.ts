@@ -133,6 +133,7 @@ export class CheckpointSaver {
     const answer = await ports.checkpoints.save({ shard: shard.id, epoch, seq, token });
     if (this.#context.isOver()) return;
     if (answer === 'fenced') {
+      progress.counts.fenced += 1;
       this.#context.finish('fenced');
       return;
     }

@@ -1,3 +1,4 @@
+import { PublishRate } from './publish-rate.js';
 import type { RelayCounts } from './snapshot.js';
 
 export type Counts = { -readonly [Name in keyof RelayCounts]: RelayCounts[Name] };
@@ -8,6 +9,7 @@ export class Progress {
     captured: 0,
     claimed: 0,
     published: 0,
+    attempts: 0,
     sendFailures: 0,
     markedPublished: 0,
     markedFailed: 0,
@@ -16,9 +18,15 @@ export class Progress {
     missing: 0,
     sweeps: 0,
     repairs: 0,
+    takeOvers: 0,
+    fenced: 0,
     checkpointsSaved: 0,
     databaseFailures: 0,
   };
+  readonly repairsByReason = new Map<string, number>();
+  readonly publishRate = new PublishRate();
+  /** Of the batch that was read last. */
+  batchLagMs: number | null = null;
   /** Requests for the lease without an answer, since the last one that had one. */
   leaseFailuresInARow = 0;
   leaseAnsweredAtMs: number | null = null;
@@ -36,9 +44,20 @@ export class Progress {
     this.aheadAtMs = nowMs;
     this.readAtMs = null;
     this.capturedAtMs = null;
+    this.batchLagMs = null;
     this.markedAtMs = null;
     this.checkpointAtMs = null;
     this.rowsSinceMs = null;
+  }
+
+  /** What was read since the last batch is unknown: the cluster may have gone on for as long. */
+  lagMs(nowMs: number): number | null {
+    return this.batchLagMs === null || this.readAtMs === null ? null : this.batchLagMs + (nowMs - this.readAtMs);
+  }
+
+  repaired(reason: string): void {
+    this.counts.repairs += 1;
+    this.repairsByReason.set(reason, (this.repairsByReason.get(reason) ?? 0) + 1);
   }
 
   /** Told of every change of the number of rows in memory. */

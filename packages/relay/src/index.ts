@@ -2,4 +2,4 @@ export { RELAY_DEFAULTS, relayOptions, type RelayOptions, type Shard } from './o
 export type { OutboxActionOutcome, OutboxActionRequest, OutboxActions } from './outbox-actions.js';
 export * from './ports.js';
 export { createRelay, type Relay, type RelayPorts } from './relay.js';
-export type { RelayCounts, RelaySnapshot, ShardSnapshot, ShardState } from './snapshot.js';
+export type { OutboxSnapshot, RelayCounts, RelaySnapshot, ShardSnapshot, ShardState } from './snapshot.js';

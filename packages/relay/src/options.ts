@@ -56,6 +56,9 @@ export interface RelayOptions {
   /** How often it is asked what operators have paused. */
   readonly controlsEveryMs: number;
 
+  /** How often the outbox's figures are read, where there is a port for them; less often where that is slow. */
+  readonly statsEveryMs: number;
+
   /** How long marks wait for company before they are written. */
   readonly markEveryMs: number;
   /** Marks written by one request. */
@@ -115,6 +118,7 @@ export const RELAY_DEFAULTS: Omit<RelayOptions, 'owner'> = {
   laneRowsMax: 32,
   sendsPerSecondMax: null,
   controlsEveryMs: 1_000,
+  statsEveryMs: 5_000,
   markEveryMs: 3,
   markBatchMax: 400,
   checkpointEveryMs: 500,

@@ -63,6 +63,11 @@ export interface CaptureBatch {
   readonly rows: readonly CapturedRow[];
   /** Resuming after this token continues behind everything in `rows`. Null while the server has given none. */
   readonly token: ResumeToken | null;
+  /**
+   * How far the end of this batch was behind the cluster's time when it was read, in ms: 0 when there was nothing more to read, null where
+   * the server does not tell.
+   */
+  readonly lagMs: number | null;
   /** An outbox was dropped or renamed under the stream: sweep before anything else is trusted. */
   readonly disturbed: boolean;
 }
@@ -222,6 +227,30 @@ export interface RepairLog {
 /** What operators ask of every relay of this database (`relay_controls`), read with majority. */
 export interface RelayControls {
   readPause(): Promise<Pause>;
+}
+
+export type UnsettledStatus = Exclude<OutboxStatus, 'PUBLISHED'>;
+
+export interface UnsettledFigures {
+  readonly rows: number;
+  /** Age of the oldest by the database's clock; null where there is none. */
+  readonly oldestAgeMs: number | null;
+}
+
+/** How far back the cluster's history reaches: a checkpoint that falls behind it is lost. */
+export type HistoryFigures =
+  { readonly kind: 'known'; readonly reachMs: number } | { readonly kind: 'unknown'; readonly reason: string };
+
+export interface OutboxFigures {
+  readonly unsettled: Readonly<Record<UnsettledStatus, UnsettledFigures>>;
+  /** There are more unsettled rows than were counted: what is told is a lower bound. */
+  readonly isCapped: boolean;
+  readonly history: HistoryFigures;
+}
+
+/** Figures over all configured outboxes, for people and alarms; nothing is decided by them. One call costs a bounded read of each outbox. */
+export interface OutboxStats {
+  read(): Promise<OutboxFigures>;
 }
 
 /** Told what happens, for logs and metrics. Must not throw and must not wait. */

@@ -6,6 +6,7 @@ import type {
   LeaseStore,
   OutboxMarker,
   OutboxReader,
+  OutboxStats,
   Polling,
   Publisher,
   RelayControls,
@@ -14,6 +15,7 @@ import type {
 } from './ports.js';
 import { ShardRunner } from './shard-runner.js';
 import type { RelaySnapshot } from './snapshot.js';
+import { StatsWatch } from './stats-watch.js';
 
 /** The world of a relay. */
 export interface RelayPorts {
@@ -26,6 +28,8 @@ export interface RelayPorts {
   readonly repairs: RepairLog;
   readonly controls: RelayControls;
   readonly polling: Polling;
+  /** Without it the snapshot has no figures of the outboxes. */
+  readonly stats?: OutboxStats;
   readonly clock: Clock;
   readonly random: Random;
   readonly observe: RelayObserver;
@@ -48,17 +52,22 @@ export function createRelay(ports: RelayPorts, options: { owner: string } & Part
   const { sendsPerSecondMax } = complete;
   const rate = sendsPerSecondMax === null ? null : new TokenBucket(steadyRate(sendsPerSecondMax));
   const runners = complete.shards.map((shard) => new ShardRunner({ ports, options: complete, shard, rate }));
+  const { stats, clock, observe } = ports;
+  const { statsEveryMs: everyMs, callMs } = complete;
+  const isWanted = (): boolean => runners.some((runner) => runner.isServing);
+  const watch = stats === undefined ? null : new StatsWatch({ stats, clock, observe, everyMs, callMs, isWanted });
   let running: Promise<void> | null = null;
 
   function stopAll(): void {
     for (const runner of runners) runner.stop();
+    watch?.stop();
   }
 
   /** A shard whose invariants are broken takes the others with it: the process should restart. */
   async function runAll(): Promise<void> {
     const results = await Promise.allSettled(
-      runners.map((runner) =>
-        runner.run().catch((error: unknown) => {
+      [...runners, ...(watch === null ? [] : [watch])].map((part) =>
+        part.run().catch((error: unknown) => {
           stopAll();
           throw error;
         }),
@@ -73,6 +82,10 @@ export function createRelay(ports: RelayPorts, options: { owner: string } & Part
       stopAll();
       if (running !== null) await running.catch(() => undefined);
     },
-    snapshot: () => ({ owner: complete.owner, shards: runners.map((runner) => runner.snapshot()) }),
+    snapshot: () => ({
+      owner: complete.owner,
+      outbox: watch?.latest ?? null,
+      shards: runners.map((runner) => runner.snapshot()),
+    }),
   };
 }

@@ -18,7 +18,7 @@ export class Repairs {
 
   add(reason: string, rows: number): void {
     const { ports, shard, epoch, options, progress, spawn } = this.#context;
-    progress.counts.repairs += 1;
+    progress.repaired(reason);
     ports.observe({ kind: 'repaired', shard: shard.id, reason, rows });
     if (this.#waiting.size >= WAITING_MAX) return;
     this.#waiting.push({ shard: shard.id, epoch, owner: options.owner, reason, rows });

@@ -48,8 +48,9 @@ export class Sender {
   }
 
   async #send(item: LaneItem<OutboxRow>, row: OutboxRow): Promise<void> {
-    const { ports, options, over, epoch, isOver } = this.#context;
+    const { ports, options, over, epoch, progress, isOver } = this.#context;
     const { clock } = ports;
+    progress.counts.attempts += 1;
     const startedAtMs = clock.now();
     let messageId: string;
     try {
@@ -69,6 +70,7 @@ export class Sender {
     lanes.sent(item, nowMs);
     this.#marks.push({ kind: 'published', item, row, messageId });
     progress.counts.published += 1;
+    progress.publishRate.add(nowMs);
     ports.observe({ kind: 'published', row, messageId, sendMs: nowMs - startedAtMs });
     this.#context.pump();
     this.ended.ring();

@@ -147,6 +147,9 @@ export class Session {
       sinceAheadMs: since(progress.aheadAtMs),
       unmarkedForMs: progress.unmarkedForMs(nowMs),
       uncoveredForMs: since(this.#saver.uncoveredSinceMs),
+      lagMs: progress.lagMs(nowMs),
+      publishesPerSecond: progress.publishRate.perSecond(nowMs),
+      repairsByReason: Object.fromEntries(progress.repairsByReason),
       sinceReadMs: since(progress.readAtMs),
       sinceCaptureMs: since(progress.capturedAtMs),
       sinceMarkMs: since(progress.markedAtMs),
@@ -164,12 +167,13 @@ export class Session {
   }
 
   async #work(): Promise<void> {
-    const { ports, shard, epoch } = this.#details;
+    const { ports, shard, epoch, progress } = this.#details;
     const claim = await this.#context.calls.untilDone('checkpoints.claim', () =>
       ports.checkpoints.claim({ shard: shard.id, epoch }),
     );
     if (claim === OVER) return;
     if (claim.kind === 'fenced') {
+      progress.counts.fenced += 1;
       this.#finish('fenced');
       return;
     }

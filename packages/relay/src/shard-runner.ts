@@ -77,6 +77,11 @@ export class ShardRunner {
     this.#hasStopped = true;
   }
 
+  /** Holds the lease, and works. */
+  get isServing(): boolean {
+    return this.#session !== null;
+  }
+
   snapshot(): ShardSnapshot {
     if (this.#session !== null) return this.#session.snapshot();
     const { windowMax } = this.#options;
@@ -98,6 +103,9 @@ export class ShardRunner {
       sinceAheadMs: null,
       unmarkedForMs: null,
       uncoveredForMs: null,
+      lagMs: null,
+      publishesPerSecond: this.#progress.publishRate.perSecond(this.#ports.clock.now()),
+      repairsByReason: Object.fromEntries(this.#progress.repairsByReason),
       sinceReadMs: null,
       sinceCaptureMs: null,
       sinceMarkMs: null,
@@ -120,6 +128,7 @@ export class ShardRunner {
       deadlineMs,
     });
     this.#session = session;
+    this.#progress.counts.takeOvers += 1;
     observe({ kind: 'lease-acquired', shard, epoch });
     const renewed = this.#renew(session).catch((error: unknown) => {
       session.lose();

@@ -1,5 +1,5 @@
 import type { Epoch, Pause } from '@nightporter/protocol';
-import type { ShardId } from './ports.js';
+import type { OutboxFigures, ShardId } from './ports.js';
 
 /**
  * `standby`: another owner has the lease, or it is being asked for. `starting`: claims the checkpoint and opens the stream.
@@ -17,6 +17,8 @@ export interface RelayCounts {
   readonly claimed: number;
   /** Sends that the broker answered. */
   readonly published: number;
+  /** Sends begun, repeated ones included. */
+  readonly attempts: number;
   /** Sends that failed, whatever the reason. */
   readonly sendFailures: number;
   /** Marks written: PUBLISHED, FAILED and DEAD. */
@@ -28,6 +30,10 @@ export interface RelayCounts {
   readonly missing: number;
   readonly sweeps: number;
   readonly repairs: number;
+  /** Times that a lease was taken over: the session began in a new epoch. */
+  readonly takeOvers: number;
+  /** Claims and saves of a checkpoint that a later epoch had fenced off. */
+  readonly fenced: number;
   readonly checkpointsSaved: number;
   readonly databaseFailures: number;
 }
@@ -59,6 +65,12 @@ export interface ShardSnapshot {
   readonly unmarkedForMs: number | null;
   /** How long something that was read from the stream has waited for a checkpoint that moves; null when all of it is covered. */
   readonly uncoveredForMs: number | null;
+  /** How far the stream's reading is behind the cluster's time, at most; null while unknown, and when polling. */
+  readonly lagMs: number | null;
+  /** Events a second that the broker took, over the last ten seconds. */
+  readonly publishesPerSecond: number;
+  /** Repairs since the process started, by reason. */
+  readonly repairsByReason: Readonly<Record<string, number>>;
   /** Milliseconds since the stream last answered, brought a row, and since a mark and a checkpoint were last written, in this session. */
   readonly sinceReadMs: number | null;
   readonly sinceCaptureMs: number | null;
@@ -67,7 +79,12 @@ export interface ShardSnapshot {
   readonly counts: RelayCounts;
 }
 
+/** Figures of the outboxes, and how old they are. */
+export type OutboxSnapshot = OutboxFigures & { readonly ageMs: number };
+
 export interface RelaySnapshot {
   readonly owner: string;
+  /** Null where nobody reads them: on a standby, before the first reading, and without the port. */
+  readonly outbox: OutboxSnapshot | null;
   readonly shards: readonly ShardSnapshot[];
 }

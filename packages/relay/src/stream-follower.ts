@@ -97,6 +97,7 @@ export class StreamFollower {
     const { saver, repairs, missed } = this.#parts;
     const nowMs = ports.clock.now();
     progress.readAtMs = progress.aheadAtMs = nowMs;
+    progress.batchLagMs = batch.lagMs;
     if (batch.rows.length > 0) {
       progress.capturedAtMs = nowMs;
       progress.counts.captured += batch.rows.length;

@@ -10,6 +10,7 @@ export { outboxActionsConformance } from './outbox-actions.js';
 export { outboxMarkerConformance, type MarkerFixture, type PublicationRecorded } from './outbox-marker.js';
 export { outboxReaderConformance, type ReaderFixture } from './outbox-reader.js';
 export { type OutboxFixture, type SampleEvent } from './outbox-fixture.js';
+export { outboxStatsConformance, type StatsFixture } from './outbox-stats.js';
 export { parkedQueueConformance } from './parked-queue.js';
 export { pollingConformance, type PollingFixture } from './polling.js';
 export { relayControlsConformance, type ControlsFixture } from './relay-controls.js';

@@ -11,6 +11,7 @@ import {
   outboxMarkerConformance,
   outboxReaderConformance,
   parkedQueueConformance,
+  outboxStatsConformance,
   pollingConformance,
   relayControlsConformance,
   producerLedgerConformance,
@@ -23,6 +24,7 @@ import {
   type MarkerFixture,
   type PollingFixture,
   type SampleEvent,
+  type StatsFixture,
 } from '../conformance/index.js';
 import { epoch, eventId } from '@nightporter/protocol';
 import type { MemorySession } from './group-stores.js';
@@ -73,6 +75,7 @@ repairLogConformance('the memory', () => {
   });
 });
 
+outboxStatsConformance('the memory', () => Promise.resolve(outboxFixture()));
 pollingConformance('the memory', () => Promise.resolve(outboxFixture()));
 
 relayControlsConformance('the memory', () => {
@@ -132,15 +135,16 @@ brokerConformance('the memory', () => {
   });
 });
 
-function outboxFixture(): MarkerFixture & PollingFixture {
+function outboxFixture(): MarkerFixture & PollingFixture & StatsFixture {
   const world = createMemoryWorld();
   const claimMs = 2_000;
-  const { reader, marker, polling } = world.relayStores({ relay: 'relay 1', claimMs });
+  const { reader, marker, polling, stats } = world.relayStores({ relay: 'relay 1', claimMs });
   const { outbox } = world.database;
   return {
     reader,
     marker,
     polling,
+    stats,
     claimMs,
     passTime: (byMs) => world.clock.advance(byMs),
     commit: (events) => commit(world, events),

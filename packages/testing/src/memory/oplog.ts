@@ -85,7 +85,8 @@ export class MemoryOplog {
       if (entry?.kind !== 'insert' || !place.slots.has(entry.row.slot)) continue;
       rows.push({ row: entry.row, token: this.#tokenAt(position) });
     }
-    return { batch: { rows, token: this.#tokenAt(position), disturbed }, next: { ...place, position } };
+    const lagMs = position === this.#entries.length ? 0 : null;
+    return { batch: { rows, token: this.#tokenAt(position), lagMs, disturbed }, next: { ...place, position } };
   }
 
   /** The rows whose inserts lie before a token, oldest first. */

@@ -6,7 +6,16 @@ import {
   type JsonValue,
   type OutboxRow,
 } from '@nightporter/contracts';
-import type { Mark, MarkOutcome, OutboxActionOutcome, RowReference, SweepCursor } from '@nightporter/relay';
+import type {
+  Mark,
+  MarkOutcome,
+  OutboxActionOutcome,
+  OutboxFigures,
+  RowReference,
+  SweepCursor,
+  UnsettledFigures,
+  UnsettledStatus,
+} from '@nightporter/relay';
 import {
   aggregateKey,
   aggregateVersion,
@@ -38,6 +47,10 @@ export interface CommittedEvent {
   readonly eventKey?: string;
 }
 
+function createdAtMs({ occurredAt }: StoredRow): number {
+  return Date.parse(occurredAt);
+}
+
 /** Told of every change of a row, before and after. */
 export type RowListener = (before: StoredRow | undefined, after: StoredRow | undefined) => void;
 
@@ -64,6 +77,15 @@ export class MemoryOutbox {
       this.oplog.append({ kind: 'insert', row });
       return row;
     });
+  }
+
+  figures(): OutboxFigures {
+    const of = (status: UnsettledStatus): UnsettledFigures => {
+      const ages = this.rows().flatMap((row) => (row.status === status ? [this.clock() - createdAtMs(row)] : []));
+      return { rows: ages.length, oldestAgeMs: ages.length === 0 ? null : Math.max(...ages) };
+    };
+    const unsettled = { PENDING: of('PENDING'), PROCESSING: of('PROCESSING'), FAILED: of('FAILED'), DEAD: of('DEAD') };
+    return { unsettled, isCapped: false, history: { kind: 'unknown', reason: 'the memory is pruned by hand' } };
   }
 
   rows(): readonly StoredRow[] {

@@ -4,6 +4,7 @@ import type {
   LeaseStore,
   OutboxMarker,
   OutboxReader,
+  OutboxStats,
   Polling,
   RelayControls,
   RepairLog,
@@ -35,6 +36,7 @@ export interface RelayStores {
   readonly repairs: RepairLog;
   readonly controls: RelayControls;
   readonly polling: Polling;
+  readonly stats: OutboxStats;
 }
 
 /** How long `CaptureStream.read` waits for rows. */
@@ -74,6 +76,7 @@ export function memoryRelayStores(database: RelayDatabase, network: Network, vie
       busySlots: (slots) => call('polling.busySlots', () => outbox.busySlots(slots)),
       takeBack: (request) => call('polling.takeBack', () => outbox.takeBack(request)),
     },
+    stats: { read: () => call('stats.read', () => outbox.figures()) },
     controls: { readPause: () => call('controls.readPause', () => controls.read()) },
   };
 }
