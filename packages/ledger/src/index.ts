@@ -10,6 +10,7 @@ export type {
 } from './contract.js';
 export { createDeadLetters } from './dead-letters.js';
 export type { DeadLetter, SetAsideMessage, StoredMessage } from './documents.js';
+export { removeGroup, type DataCollection, type GroupRemoval, type GroupRemovalResult } from './group-removal.js';
 export type { Decision } from './requests.js';
 export type {
   Destination,

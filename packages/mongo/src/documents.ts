@@ -45,8 +45,9 @@ export interface PauseDocument {
 /** `operator_actions`, in the database that the action changed: written in its transaction. */
 export interface OperatorActionDocument {
   readonly _id: ObjectId;
-  readonly action: 'pause' | 'resume' | 'retry-event' | 'skip-event' | 'retention' | 'forced-retention';
-  /** What it was done to: a topic, `all`, an event's id, or an outbox. */
+  readonly action:
+    'pause' | 'resume' | 'retry-event' | 'skip-event' | 'retention' | 'forced-retention' | 'remove-group';
+  /** What it was done to: a topic, `all`, an event's id, an outbox, or a group. */
   readonly target: string;
   readonly by: string;
   readonly reason: string;
