@@ -374,6 +374,17 @@ describe('a position that was lost after its inbox records had expired', () => {
     },
   );
 
+  it('is no loss in a group that is not live, whatever its watermark says', async () => {
+    const { world, member, rows } = await forgetful();
+    const { groups } = world.database.groups;
+    groups.set(GROUP, { ...groups.get(GROUP)!, state: 'bootstrapping', floorMs: Number.MAX_SAFE_INTEGER });
+    await publish(world, rows.slice(0, 2));
+    await world.clock.advance(1_000);
+    expect(member.parked()).toEqual([]);
+    expect(member.effects()).toEqual(['a-1', 'a-2', 'a-1', 'a-2']);
+    await stopMember(world, member);
+  });
+
   it('is no loss while the group catches up with its history', async () => {
     const world = await createLedgerWorld();
     await publish(world, commitOrders(world, 'a', 2), { isLost: () => true });
