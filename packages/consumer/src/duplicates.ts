@@ -18,7 +18,7 @@ export class FilterGuard {
 
   /** Tells the filter, and does not wait for it. */
   remember<Session>(engine: Engine<Session>, events: readonly EventId[]): void {
-    if (events.length === 0 || this.#remembering >= REMEMBERING_MAX) return;
+    if (events.length === 0 || engine.ports.duplicates === undefined || this.#remembering >= REMEMBERING_MAX) return;
     this.#remembering += 1;
     this.#ask(engine, 'remember', (filter) => filter.remember(events))
       .finally(() => {

@@ -3,12 +3,14 @@ import { settleBatch } from './batch.js';
 import { backoffMs } from './circuit.js';
 import { confirmedRepeats, durablePrefix } from './duplicates.js';
 import type { Engine } from './engine.js';
-import { workOf } from './incoming.js';
+import { workOf, type Work } from './incoming.js';
 import { beginBatch } from './started.js';
 import type { Delivery, Subscriber } from './ports.js';
 
 /** A receive that comes back empty sooner than this did not wait; the loop then waits instead, so as not to spin. */
 const EMPTY_RECEIVE_MS = 50;
+
+const NO_REPEATS: ReadonlySet<Work> = new Set();
 
 /** Where a loop receives from, and its number within the process. */
 export interface ReceivePlace {
@@ -54,7 +56,7 @@ async function takeBatch<Session>(
   counters.inHand('batchesInHand', 1);
   let durable: number;
   try {
-    const repeats = await confirmedRepeats(engine, works);
+    const repeats = engine.ports.duplicates === undefined ? NO_REPEATS : await confirmedRepeats(engine, works);
     const rest = works.filter((work) => !repeats.has(work));
     const begun = await beginBatch(engine, loop, rest);
     const settled = begun === null ? 0 : await settleBatch(engine, begun);
