@@ -71,7 +71,7 @@ function installStamp() {
 }
 
 function packageFiles() {
-  const nested = ['packages', 'services'].flatMap((folder) =>
+  const nested = ['packages', 'services', join('docs', 'examples')].flatMap((folder) =>
     readdirSync(join(root, folder)).map((name) => join(folder, name)),
   );
   return ['.', 'test', 'scripts', ...nested]

@@ -14,21 +14,25 @@ import { randomUUID } from 'node:crypto';
 
 export interface Sample {
   readonly topic: string;
+  readonly aggregateType?: string;
   readonly aggregateId?: string;
+  readonly eventType?: string;
   readonly version?: number;
   readonly payload?: OutboxRow['payload'];
 }
 
 /** A request to publish one event, as the relay would make it. */
-export function publishRequest({ topic, aggregateId = 'a', version = 1, payload = {} }: Sample): PublishRequest {
-  const identity = { source: 'tests', aggregateType: 'sample', aggregateId };
+export function publishRequest(sample: Sample): PublishRequest {
+  const { topic, aggregateType = 'sample', aggregateId = 'a', eventType = 'SampleHappened' } = sample;
+  const { version = 1, payload = {} } = sample;
+  const identity = { source: 'tests', aggregateType, aggregateId };
   const eventKey = defaultEventKey(identity);
   const row: OutboxRow = {
     ...identity,
     namespace: namespace('tests.outbox'),
     eventId: eventId(randomUUID()),
     aggregateVersion: aggregateVersion(version),
-    eventType: 'SampleHappened',
+    eventType,
     eventVersion: 1,
     topic,
     eventKey,
