@@ -65,6 +65,21 @@ describe('the table of invariants', () => {
   });
 });
 
+describe('the pages of idempotency strategies', () => {
+  const pages = ['inbox', 'business-unique-key', 'state-machine', 'optimistic-version', 'naturally-idempotent'];
+  const withoutSpace = (text: string): string => text.replace(/\s+/g, '').replaceAll(',}', '}').replaceAll(',)', ')');
+
+  it.each(pages)('%s shows code that stands in its example, which is compiled and run', (page) => {
+    const text = read('docs', 'strategies', `${page}.md`);
+    const example = /\.\.\/examples\/strategies\/src\/([\w-]+\.ts)/.exec(text)?.[1] ?? '';
+    const [, snippet = ''] = /```ts\n([\s\S]*?)```/.exec(text) ?? [];
+    expect(snippet).not.toBe('');
+    expect(withoutSpace(read('docs', 'examples', 'strategies', 'src', example))).toContain(
+      withoutSpace(snippet).replace(/,$/, ''),
+    );
+  });
+});
+
 describe('the protocol package', () => {
   it('reads neither clock nor chance of its own', () => {
     const folder = join(root, 'packages', 'protocol', 'src');

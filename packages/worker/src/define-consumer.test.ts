@@ -3,7 +3,7 @@ import type { HandlerContext } from '@nightporter/consumer';
 import { aggregateVersion, eventId } from '@nightporter/protocol';
 import { createLogger, flag, loadConfig, setting } from '@nightporter/runtime';
 import type { ClientSession } from 'mongodb';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, expectTypeOf, it } from 'vitest';
 import { z } from 'zod';
 import { defineConsumer, type ConsumerDefinition } from './define-consumer.js';
 import { engineHandlers, type HandlersOf } from './handlers.js';
@@ -39,6 +39,8 @@ const definition: ConsumerDefinition<Events> = {
   subscriptions: [{ producer: 'note-taker', topic: 'notes' }],
   handlers: {},
 };
+
+const silent = createLogger({ name: 'sample', level: 'silent' });
 
 const environment = { MONGODB_URI: 'mongodb://127.0.0.1', ROCKETMQ_ENDPOINTS: '127.0.0.1:8081' };
 
@@ -83,6 +85,57 @@ describe('a worker', () => {
     expect(() => defineConsumer({ ...definition, subscriptions: twice })).toThrow(/NOTES_TOPIC/);
     const settings = { group: setting({ name: 'MY_GROUP', kind: flag(), default: 'true', description: 'x' }) };
     expect(() => defineConsumer({ ...definition, settings, handlers: {} })).toThrow(/settings group of its own/);
+  });
+});
+
+describe('what is wrong in a definition shows before it runs', () => {
+  type Handlers = HandlersOf<Events>;
+
+  it('a handler of a type that the catalogue does not have does not compile', () => {
+    // @ts-expect-error there is no event of that name
+    const handlers: Handlers = { Notd: () => Promise.resolve() };
+    expect(() => engineHandlers(handlers, { catalogue, topics: ['notes'], logger: silent })).toThrow(
+      /Notd; the catalogue/,
+    );
+  });
+
+  it('a handler that reads a field that the newest version does not have does not compile', () => {
+    expectTypeOf<Parameters<NonNullable<Handlers['Noted']>>[0]['event']['data']>().toEqualTypeOf<{
+      readonly title: string;
+      readonly tags: readonly string[];
+    }>();
+    // @ts-expect-error only version 1 had a text
+    const handlers: Handlers = {
+      Noted: async ({ event }) => {
+        expect(event.data.text).toBeUndefined();
+        return Promise.resolve();
+      },
+    };
+    expect(handlers).toBeDefined();
+  });
+
+  it('what a handler emits is checked by its type, and an unknown one does not compile', () => {
+    const handlers: Handlers = {
+      Noted: async ({ emit }) => {
+        // @ts-expect-error there is no event of that name
+        await emit({ aggregateType: 'file', aggregateId: '1', eventType: 'Filled', payload: { size: 1 } });
+        // @ts-expect-error a size is a number
+        await emit({ aggregateType: 'file', aggregateId: '1', eventType: 'Filed', payload: { size: '1' } });
+      },
+    };
+    expect(handlers).toBeDefined();
+  });
+
+  it('a handler that forgets to return its promise does not compile', () => {
+    // @ts-expect-error it would commit before it is done
+    const handlers: Handlers = { Noted: () => undefined };
+    expect(handlers).toBeDefined();
+  });
+
+  it('a definition without a subscription does not compile', () => {
+    // @ts-expect-error there must be one at least
+    const empty: ConsumerDefinition<Events> = { ...definition, subscriptions: [] };
+    expect(empty.subscriptions).toEqual([]);
   });
 });
 
