@@ -104,9 +104,9 @@ describe('what is wrong in a definition shows before it runs', () => {
       readonly title: string;
       readonly tags: readonly string[];
     }>();
-    // @ts-expect-error only version 1 had a text
     const handlers: Handlers = {
       Noted: async ({ event }) => {
+        // @ts-expect-error only version 1 had a text
         expect(event.data.text).toBeUndefined();
         return Promise.resolve();
       },
