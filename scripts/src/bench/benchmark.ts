@@ -1,4 +1,4 @@
-import type { Stack } from '@nightporter/embedded';
+import type { RocketMqAdmin } from '@nightporter/embedded';
 
 /** A number that can be given on the command line as `--<name> <number>`. */
 export interface BenchmarkOption {
@@ -8,9 +8,15 @@ export interface BenchmarkOption {
   readonly default: number;
 }
 
+/** Servers to measure on. */
+export interface BenchmarkStack {
+  readonly mongodb: { readonly uri: string };
+  readonly rocketmq: RocketMqAdmin & { readonly endpoints: string };
+}
+
 export interface BenchmarkContext {
   /** Fresh servers, for this run alone: a store that was used before is slower. */
-  readonly stack: Stack;
+  readonly stack: BenchmarkStack;
   /** The options, by their names. */
   readonly numbers: ReadonlyMap<string, number>;
   /** For people, on standard error. */

@@ -12,6 +12,14 @@ const PHASE_LIMIT_MS = 300_000;
 
 type Mode = 'off' | 'on';
 
+export interface GroupCommitResult extends Readonly<Record<string, unknown>> {
+  readonly off: Summary;
+  readonly on: Summary;
+  /** Of the speed with it to the speed without. */
+  readonly ratio: number;
+  readonly phases: readonly Phase[];
+}
+
 /** What one consumer did with one backlog. */
 interface Phase {
   readonly mode: Mode;
@@ -34,14 +42,15 @@ export const groupCommit: Benchmark = {
     { name: 'loops', description: 'receive loops', default: 4 },
     { name: 'batch', description: 'most events in one transaction, with group commit', default: 32 },
   ],
-  run: measure,
+  run: measureGroupCommit,
 };
 
-async function measure(context: BenchmarkContext): Promise<Record<string, unknown>> {
+/** How fast one worker is without and with group commit, in turn. */
+export async function measureGroupCommit(context: BenchmarkContext): Promise<GroupCommitResult> {
   const client = await connectMongo({ uri: context.stack.mongodb.uri });
   context.atEnd(() => client.close());
   // Both servers and this process are slow at first, which must not be charged to whichever mode comes first.
-  await phase(context, client, { mode: 'on', name: 'warm-up', messages: 1_000 });
+  await phase(context, client, { mode: 'on', name: 'warm-up', messages: Math.min(1_000, numberOf(context, 'messages')) });
   const phases: Phase[] = [];
   for (let round = 1; round <= numberOf(context, 'rounds'); round += 1) {
     for (const mode of ['off', 'on'] as const) {

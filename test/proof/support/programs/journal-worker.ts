@@ -5,7 +5,7 @@
 import { runService } from '@nightporter/runtime';
 import { defineConsumer } from '@nightporter/worker';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EXIT_CODE, journalCatalogue, journalCollections } from './journal.js';
+import { enterJournal, EXIT_CODE, journalCatalogue, journalCollections, prepareJournal } from './journal.js';
 
 const retryDelayMs = Number(process.env['RETRY_DELAY_MS'] ?? '200');
 /** A claim outlives its process, so a test in which processes end wants it short; a handler must be shorter. */
@@ -25,28 +25,14 @@ await runService(
     catalogue,
     subscriptions: [{ producer: 'producer', topic, topicSetting: 'PRODUCER_TOPIC' }],
     tuning: { retryScheduleMs: [retryDelayMs], claimMs, handlerMs },
-    prepare: async ({ database }) => {
-      const { journal, counts } = journalCollections(database);
-      // Collections that a transaction would have to create first would make concurrent ones conflict.
-      await journal.createIndex({ aggregateId: 1, sequence: 1 });
-      await counts.createIndex({ entries: 1 });
-    },
+    prepare: ({ database }) => prepareJournal(database),
     handlers: ({ database }) => ({
       SampleHappened: async ({ event, session, attempt }) => {
-        const { journal, counts } = journalCollections(database);
         const { failures = 0, exits = false, offends = false, takesMs = 0 } = event.data.orders;
-        const { eventId, aggregateId, aggregateVersion: version } = event;
-        const counted = await counts.findOneAndUpdate(
-          { _id: aggregateId },
-          { $inc: { entries: 1 } },
-          { session, upsert: true, returnDocument: 'after' },
-        );
-        const sequence = counted?.entries ?? 0;
-        const entry = { eventId, aggregateId, version, sequence, attempt, processId: process.pid };
-        await journal.insertOne(entry, { session });
+        await enterJournal(database, { event, session, attempt });
         if (takesMs > 0) await delay(takesMs);
         if (exits) process.exit(EXIT_CODE);
-        if (offends) await counts.insertOne({ _id: aggregateId, entries: 0 }, { session });
+        if (offends) await journalCollections(database).counts.insertOne({ _id: event.aggregateId, entries: 0 }, { session });
         if (attempt <= failures) throw new Error(`told to fail in its first ${failures} attempts`);
       },
     }),

@@ -1,5 +1,5 @@
-import { createCatalogue, defineEvent } from '@nightporter/contracts';
-import type { Collection, Db } from 'mongodb';
+import { createCatalogue, defineEvent, type EventEnvelope } from '@nightporter/contracts';
+import type { ClientSession, Collection, Db } from 'mongodb';
 import { z } from 'zod';
 
 /** What the handler of the journal worker is told to do, beside its entry in the journal. */
@@ -45,6 +45,8 @@ export interface JournalEntry {
   readonly sequence: number;
   readonly attempt: number;
   readonly processId: number;
+  /** By the clock of the worker. */
+  readonly at: Date;
 }
 
 export interface JournalCollections {
@@ -55,4 +57,29 @@ export interface JournalCollections {
 
 export function journalCollections(database: Db): JournalCollections {
   return { journal: database.collection('journal'), counts: database.collection('journal_counts') };
+}
+
+/** Collections that a transaction would have to create first would make concurrent ones conflict. */
+export async function prepareJournal(database: Db): Promise<void> {
+  const { journal, counts } = journalCollections(database);
+  await journal.createIndex({ aggregateId: 1, sequence: 1 });
+  await counts.createIndex({ entries: 1 });
+}
+
+type Identity = Pick<EventEnvelope, 'eventId' | 'aggregateId' | 'aggregateVersion'>;
+
+export async function enterJournal(
+  database: Db,
+  { event, session, attempt }: { event: Identity; session: ClientSession; attempt: number },
+): Promise<void> {
+  const { journal, counts } = journalCollections(database);
+  const { eventId, aggregateId, aggregateVersion: version } = event;
+  const counted = await counts.findOneAndUpdate(
+    { _id: aggregateId },
+    { $inc: { entries: 1 } },
+    { session, upsert: true, returnDocument: 'after' },
+  );
+  const sequence = counted?.entries ?? 0;
+  const entry = { eventId, aggregateId, version, sequence, attempt, processId: process.pid, at: new Date() };
+  await journal.insertOne(entry, { session });
 }
