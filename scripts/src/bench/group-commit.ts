@@ -50,7 +50,11 @@ export async function measureGroupCommit(context: BenchmarkContext): Promise<Gro
   const client = await connectMongo({ uri: context.stack.mongodb.uri });
   context.atEnd(() => client.close());
   // Both servers and this process are slow at first, which must not be charged to whichever mode comes first.
-  await phase(context, client, { mode: 'on', name: 'warm-up', messages: Math.min(1_000, numberOf(context, 'messages')) });
+  await phase(context, client, {
+    mode: 'on',
+    name: 'warm-up',
+    messages: Math.min(1_000, numberOf(context, 'messages')),
+  });
   const phases: Phase[] = [];
   for (let round = 1; round <= numberOf(context, 'rounds'); round += 1) {
     for (const mode of ['off', 'on'] as const) {

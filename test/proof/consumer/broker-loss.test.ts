@@ -59,7 +59,10 @@ it('what the broker loses in the middle of an aggregate comes within the gap wai
   const verdict = await expectAllOnce(world, sweep);
   const inGaps = await waitsMs(gaps, MIDDLE, 'middle');
   const atEnd = await waitsMs(sweep, VERSIONS, 'end');
-  const ordinaryMs = Math.max(...(await waitsMs(gaps, 1, '(middle|end)')), ...(await waitsMs(sweep, 1, '(middle|end)')));
+  const ordinaryMs = Math.max(
+    ...(await waitsMs(gaps, 1, '(middle|end)')),
+    ...(await waitsMs(sweep, 1, '(middle|end)')),
+  );
   const marginMs = MARGIN_MS + MARGIN_TIMES * ordinaryMs;
   // Without a successor nothing tells the gap search, so these wait for the sweep.
   expect(await gaps.inbox.countDocuments({ aggregate: /end/, version: VERSIONS })).toBe(0);

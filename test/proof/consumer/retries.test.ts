@@ -91,7 +91,9 @@ describe('a handler that fails because the database refuses a write and ends the
     const [deadLetter] = await deadLetters.list();
     expect(deadLetter).toMatchObject({ eventId, attempts: 2, failure: { message: expect.stringContaining('E11000') } });
     const edit = { by: 'proof', reason: 'the data was wrong', data: { orders: {} } };
-    expect(await deadLetters.editAndRetry({ eventId: deadLetter!.eventId, revision: deadLetter!.revision }, edit)).toEqual({
+    expect(
+      await deadLetters.editAndRetry({ eventId: deadLetter!.eventId, revision: deadLetter!.revision }, edit),
+    ).toEqual({
       kind: 'done',
     });
     await untilSettled(group, 10, LIMIT_MS);

@@ -32,7 +32,8 @@ await runService(
         await enterJournal(database, { event, session, attempt });
         if (takesMs > 0) await delay(takesMs);
         if (exits) process.exit(EXIT_CODE);
-        if (offends) await journalCollections(database).counts.insertOne({ _id: event.aggregateId, entries: 0 }, { session });
+        if (offends)
+          await journalCollections(database).counts.insertOne({ _id: event.aggregateId, entries: 0 }, { session });
         if (attempt <= failures) throw new Error(`told to fail in its first ${failures} attempts`);
       },
     }),
