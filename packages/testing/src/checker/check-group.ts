@@ -9,7 +9,7 @@ export function checkGroup(group: GroupHistory, history: History, ledger: Ledger
     ...checkOutcomes(group),
     ...checkSequence(group, ledger),
   ];
-  if (history.atRest) checks.push(...checkLost(group, history, ledger), ...checkStuck(group, ledger));
+  if (history.atRest) checks.push(...checkLost(group, history, ledger), ...checkStuck(group, history, ledger));
   return checks.map((violation) => ({ ...violation, group: group.group }));
 }
 
@@ -94,9 +94,13 @@ function checkLost(group: GroupHistory, history: History, ledger: Ledger): reado
   );
 }
 
-/** What is parked at rest is dead, or behind a dead one; and nothing settled is still parked. */
-function checkStuck(group: GroupHistory, ledger: Ledger): readonly Violation[] {
+/**
+ * What is parked at rest is dead, or behind a dead one; and nothing settled is still parked. A copy of an event that is not published, which
+ * somebody else has sent, waits like the event itself for what is DEAD in the relay.
+ */
+function checkStuck(group: GroupHistory, history: History, ledger: Ledger): readonly Violation[] {
   const settled = new Set(group.settled.map(({ eventId }) => eventId));
+  const unpublished = new Set(history.unpublished.map(({ eventId }) => eventId));
   const parked = group.parked.flatMap(({ eventId, state }) => {
     const event = ledger.byId.get(eventId);
     return event === undefined ? [] : [{ event, state }];
@@ -105,6 +109,7 @@ function checkStuck(group: GroupHistory, ledger: Ledger): readonly Violation[] {
   return parked.flatMap(({ event, state }) => {
     const place = placeOf(event.aggregate, event.version);
     if (settled.has(event.eventId)) return [violation('stuck', event.eventId, `${place} is settled and still parked`)];
+    if (unpublished.has(event.eventId)) return [];
     if (event.version >= (deadFrom.get(event.aggregate) ?? Number.POSITIVE_INFINITY)) return [];
     return [violation('stuck', event.eventId, `${place} is parked (${state}) at rest, with no dead letter before it`)];
   });

@@ -60,6 +60,26 @@ describe('a good history', () => {
     expect(checkHistory(history)).toEqual([]);
   });
 
+  it('may hold a parked copy of an event that is unpublished itself, behind a DEAD row', () => {
+    const history: History = {
+      ...good,
+      landings: landings.filter(({ eventId }) => eventId === 'a1' || eventId === 'b1'),
+      unpublished: [
+        { eventId: 'a2', status: 'DEAD' },
+        { eventId: 'a3', status: 'PENDING' },
+      ],
+      groups: [
+        {
+          ...group,
+          effects: effects('a1', 'b1'),
+          settled: applied('a1', 'b1'),
+          parked: [{ eventId: 'a3', state: 'gap' }],
+        },
+      ],
+    };
+    expect(checkHistory(history)).toEqual([]);
+  });
+
   it('may lack what is before the start of a group, and what is on topics that it does not read', () => {
     const groups = [
       { ...group, startVersions: { a: 2, b: 1 }, effects: effects('a3'), settled: applied('a3') },
