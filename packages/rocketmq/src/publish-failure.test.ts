@@ -63,6 +63,12 @@ describe('a failed send', () => {
     const tooLarge = new TypeError('Message body size exceeds the threshold, max size=1 bytes');
     expect(classifySendFailure(tooLarge)).toEqual({ failure: 'permanent', answered: true });
   });
+
+  it('that the broker itself refused, and its proxy reported as a fault of the server, is permanent', () => {
+    const words =
+      'org.apache.rocketmq.proxy.common.ProxyException: the message is illegal, maybe msg body or properties length not matched.';
+    expect(classifySendFailure(coded(50001, words))).toEqual({ failure: 'permanent', answered: true });
+  });
 });
 
 describe('a failed start', () => {

@@ -51,6 +51,8 @@ const BROKER_CODES_FROM = 10_000;
  */
 export function classifySendFailure(error: unknown): FailureVerdict {
   const { code, text } = describeError(error);
+  // The broker's own limit on a message, where it lies below the proxy's, which passes the refusal on as INTERNAL_SERVER_ERROR.
+  if (text.includes('the message is illegal')) return PERMANENT;
   if (code !== null && code >= BROKER_CODES_FROM) return BROKER_CODES[code] ?? UNKNOWN;
   if (code === GRPC_PERMISSION_DENIED || code === GRPC_UNAUTHENTICATED) return TOPIC;
   if (code === GRPC_UNIMPLEMENTED) return REFUSED;

@@ -116,8 +116,6 @@ export async function createRelayWorld(request: WorldRequest): Promise<RelayWorl
     judge: async () => judge(rows, await Promise.all(topics.map((topic) => readLandings(servers, { topic, group })))),
     close: async () => {
       await Promise.all([...relays, ...others].map((program) => program.destroy()));
-      await client.db(database).dropDatabase();
-      await client.db(relayDatabase).dropDatabase();
       await client.close();
     },
   };

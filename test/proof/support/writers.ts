@@ -62,6 +62,8 @@ export interface Backlog {
   readonly aggregates: number;
   /** Tells the aggregates of one backlog from those of another. */
   readonly prefix?: string;
+  /** Of the payload. */
+  readonly textLength?: number;
 }
 
 /** Rows as `emit()` writes them, in bulk: a backlog that is older than every relay. */
@@ -73,7 +75,7 @@ export async function writeBacklog(world: RelayWorld, backlog: Backlog): Promise
   }
 }
 
-function rowOf({ topic, aggregates, prefix = 'b' }: Backlog, number: number): OutboxDocument {
+function rowOf({ topic, aggregates, prefix = 'b', textLength = 200 }: Backlog, number: number): OutboxDocument {
   const now = new Date();
   const identity = { source: 'proof', aggregateType: 'note', aggregateId: `${prefix}${number % aggregates}` };
   const eventKey = defaultEventKey(identity);
@@ -85,7 +87,7 @@ function rowOf({ topic, aggregates, prefix = 'b' }: Backlog, number: number): Ou
     eventVersion: 1,
     occurredAt: now,
     headers: {},
-    payload: { number, text: 'a few words, so that a row is as long as one usually is'.repeat(4) },
+    payload: { number, text: 'x'.repeat(textLength) },
   };
   return {
     ...event,
