@@ -1,0 +1,113 @@
+import type { RelaySnapshot } from '@nightporter/relay';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeAll, expect, it } from 'vitest';
+import { buildPrograms, until, untilReady, urlOf, type Program } from '../../e2e/programs.js';
+import { showFigures } from '../../support/figures.js';
+import { sharedStack } from '../../support/stack.js';
+import { createRelayWorld, type RelayWorld } from '../support/relay-world.js';
+import { sized } from '../support/size.js';
+import { writeBacklog } from '../support/writers.js';
+
+const BACKLOGS = sized({ full: [5_000, 20_000, 50_000], small: [1_000, 2_000, 4_000] });
+const AGGREGATES = 500;
+/** So that rows, were they all kept, could not be overlooked. */
+const TEXT_LENGTH = sized({ full: 3_000, small: 300 });
+const MEBIBYTE = 1024 * 1024;
+/** What a heap may grow by, since garbage is collected when V8 sees fit; the largest backlog of a full run would take a multiple. */
+const RSS_GROWTH_MAX = 1.5;
+/** The relay's buffer, and one page more. */
+const ROWS_IN_MEMORY_MAX = 1_024 + 500;
+/** Of the time per row, from the smallest backlog to the largest. */
+const RATIO_MAX = 2;
+const SHUTDOWN_MS = 5_000;
+
+interface Run {
+  readonly rows: number;
+  readonly rssMebibytes: number;
+  readonly rowsInMemory: number;
+  readonly msPerRow: number;
+}
+
+const worlds: RelayWorld[] = [];
+
+beforeAll(() => {
+  buildPrograms('services/relay');
+});
+afterEach(async () => {
+  for (const world of worlds.splice(0)) await world.close();
+});
+
+it('A backlog of any length is drained in memory that does not grow with it, in time that grows no faster than it, and SIGTERM in the middle is obeyed in 5 s', async (context) => {
+  const runs: Run[] = [];
+  for (const rows of BACKLOGS) runs.push(await drain(await worldWithBacklog(rows), rows));
+  const stopMs = await stopInTheMiddle(sized({ full: 20_000, small: 1_000 }));
+  const [smallest, largest] = [runs[0]!, runs.at(-1)!];
+  const ratio = largest.msPerRow / smallest.msPerRow;
+  showFigures(context, {
+    rows: runs.map(({ rows }) => rows).join('/'),
+    rssMiB: runs.map(({ rssMebibytes }) => Math.round(rssMebibytes)).join('/'),
+    rowsInMemory: runs.map(({ rowsInMemory }) => rowsInMemory).join('/'),
+    msPerRow: runs.map(({ msPerRow }) => msPerRow.toFixed(2)).join('/'),
+    timeRatio: ratio.toFixed(2),
+    stopMs: Math.round(stopMs),
+  });
+  expect(largest.rssMebibytes / smallest.rssMebibytes).toBeLessThan(RSS_GROWTH_MAX);
+  expect(Math.max(...runs.map(({ rowsInMemory }) => rowsInMemory))).toBeLessThanOrEqual(ROWS_IN_MEMORY_MAX);
+  expect(ratio).toBeLessThan(RATIO_MAX);
+  expect(stopMs).toBeLessThan(SHUTDOWN_MS + 1_000);
+});
+
+async function worldWithBacklog(events: number): Promise<RelayWorld> {
+  const world = await createRelayWorld({ servers: sharedStack() });
+  worlds.push(world);
+  const [topic = ''] = world.topics;
+  await writeBacklog(world, { topic, events, aggregates: AGGREGATES, textLength: TEXT_LENGTH });
+  return world;
+}
+
+async function drain(world: RelayWorld, rows: number): Promise<Run> {
+  const relay = world.startRelay();
+  const url = await urlOf(relay);
+  await until('the first rows are published', async () => (await world.messageCount()) > 0);
+  const [first, sinceMs] = [await world.messageCount(), performance.now()];
+  let rowsInMemory = 0;
+  const isAllSent = async (): Promise<boolean> => {
+    rowsInMemory = Math.max(rowsInMemory, await rowsInMemoryOf(url));
+    return (await world.messageCount()) >= rows;
+  };
+  await until(`${rows} are at the broker`, isAllSent, 30_000 + 20 * rows);
+  const msPerRow = (performance.now() - sinceMs) / (rows - first);
+  await until('all are marked', async () => (await world.rows.countDocuments({ unsettled: true })) === 0);
+  const rssMebibytes = rssMaxOf(relay) / MEBIBYTE;
+  await relay.destroy();
+  return { rows, rssMebibytes, rowsInMemory, msPerRow };
+}
+
+async function rowsInMemoryOf(url: string): Promise<number> {
+  const status = (await (await fetch(`${url}/status`)).json()) as RelaySnapshot;
+  return status.shards.reduce((sum, shard) => sum + shard.rowsInMemory, 0);
+}
+
+async function stopInTheMiddle(rows: number): Promise<number> {
+  const world = await worldWithBacklog(rows);
+  const relay = world.startRelay({ SHUTDOWN_MS: String(SHUTDOWN_MS) });
+  await until('a part is published', async () => (await world.messageCount()) > rows / 10);
+  const askedMs = performance.now();
+  relay.signal('SIGTERM');
+  const { exit, stdout } = await relay.ended;
+  const stopMs = performance.now() - askedMs;
+  expect(exit, stdout).toBe(0);
+  expect(await world.messageCount()).toBeLessThan(rows);
+  await untilReady(world.startRelay());
+  await world.untilPublished(rows, 30_000 + 20 * rows);
+  expect((await world.judge()).violations).toEqual([]);
+  return stopMs;
+}
+
+/** The most that a process has had in memory, as Linux keeps it. */
+function rssMaxOf(program: Program): number {
+  const status = readFileSync(`/proc/${program.processId}/status`, 'utf8');
+  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
+  if (kibibytes === undefined) throw new Error('the system does not tell how much memory a process has had');
+  return Number(kibibytes) * 1024;
+}
