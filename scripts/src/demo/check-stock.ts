@@ -1,5 +1,6 @@
 import type { OutboxDocument } from '@nightporter/contracts';
-import type { MovementDocument, MovementKind } from '@nightporter/inventory-worker';
+import type { MovementDocument, MovementKind, ReservationState } from '@nightporter/inventory-worker';
+import type { OrderStatus } from '@nightporter/orders-api';
 import type { Violation } from '@nightporter/testing';
 import type { Evidence } from './evidence.js';
 
@@ -12,52 +13,83 @@ function checkShelf(
   { stock, reservations, movements }: Evidence,
   start: ReadonlyMap<string, number>,
 ): readonly Violation[] {
-  const held = new Map<string, number>();
-  for (const { state, lines } of reservations) {
-    if (state !== 'reserved') continue;
-    for (const { productId, quantity } of lines) held.set(productId, (held.get(productId) ?? 0) + quantity);
-  }
-  const moved = movedPieces(movements);
+  const held = { reserved: heldBy(reservations, 'reserved'), shipped: heldBy(reservations, 'committed') };
+  const moved = { reserved: movedPieces(movements, 'reserved'), shipped: movedPieces(movements, 'shipped') };
   const shelf = new Map(stock.map((found) => [found._id, found]));
   // From what was put there, not from what is found: a product that is gone would have nobody to speak for it.
   return [...new Set([...start.keys(), ...shelf.keys()])].flatMap((productId): readonly Violation[] => {
     const found = shelf.get(productId);
     if (found === undefined) return [ofStock(productId, 'is gone')];
-    const { available, reserved } = found;
+    const { available, reserved, shipped } = found;
     const initial = start.get(productId) ?? 0;
+    const total = available + reserved + shipped;
     const problems = [
-      available < 0 || reserved < 0 ? `is negative (${available} available, ${reserved} reserved)` : null,
-      available + reserved === initial ? null : `has ${available + reserved} pieces, but began with ${initial}`,
-      reserved === (held.get(productId) ?? 0)
-        ? null
-        : `has ${reserved} reserved, but orders hold ${held.get(productId) ?? 0}`,
-      reserved === (moved.get(productId) ?? 0)
-        ? null
-        : `has ${reserved} reserved, but its movements add up to ${moved.get(productId) ?? 0}`,
+      Math.min(available, reserved, shipped) < 0
+        ? `is negative (${available} available, ${reserved} reserved, ${shipped} shipped)`
+        : null,
+      total === initial ? null : `has ${total} pieces, but began with ${initial}`,
+      ...(['reserved', 'shipped'] as const).flatMap((place) => [
+        found[place] === (held[place].get(productId) ?? 0)
+          ? null
+          : `has ${found[place]} ${place}, but orders hold ${held[place].get(productId) ?? 0}`,
+        found[place] === (moved[place].get(productId) ?? 0)
+          ? null
+          : `has ${found[place]} ${place}, but its movements add up to ${moved[place].get(productId) ?? 0}`,
+      ]),
     ];
     return problems.filter((problem) => problem !== null).map((problem) => ofStock(productId, problem));
   });
+}
+
+function heldBy(reservations: Evidence['reservations'], wanted: ReservationState): ReadonlyMap<string, number> {
+  const held = new Map<string, number>();
+  for (const { state, lines } of reservations) {
+    if (state !== wanted) continue;
+    for (const { productId, quantity } of lines) held.set(productId, (held.get(productId) ?? 0) + quantity);
+  }
+  return held;
 }
 
 function ofStock(productId: string, problem: string): Violation {
   return { kind: 'altered', eventId: '', detail: `the stock of ${productId} ${problem}` };
 }
 
-function movedPieces(movements: readonly MovementDocument[]): ReadonlyMap<string, number> {
+/** By how much each kind of movement changes what is reserved, and what is shipped. */
+const CHANGES: Readonly<Record<MovementKind, { readonly reserved: number; readonly shipped: number }>> = {
+  reserved: { reserved: 1, shipped: 0 },
+  released: { reserved: -1, shipped: 0 },
+  committed: { reserved: -1, shipped: 1 },
+  returned: { reserved: 0, shipped: -1 },
+  rejected: { reserved: 0, shipped: 0 },
+  'nothing-to-release': { reserved: 0, shipped: 0 },
+  'nothing-to-commit': { reserved: 0, shipped: 0 },
+};
+
+function movedPieces(
+  movements: readonly MovementDocument[],
+  place: 'reserved' | 'shipped',
+): ReadonlyMap<string, number> {
   const moved = new Map<string, number>();
   for (const { kind, lines } of movements) {
-    const sign = kind === 'reserved' ? 1 : kind === 'released' ? -1 : 0;
-    for (const { productId, quantity } of lines) moved.set(productId, (moved.get(productId) ?? 0) + sign * quantity);
+    for (const { productId, quantity } of lines)
+      moved.set(productId, (moved.get(productId) ?? 0) + CHANGES[kind][place] * quantity);
   }
   return moved;
 }
 
-/** A cancelled order holds nothing; every other one was reserved, or rejected because something was short. */
+/** A cancelled order holds nothing, a new one is reserved, a paid one has left the shelf; unless something was short. */
+const ACCEPTED: Readonly<Record<OrderStatus, readonly ReservationState[]>> = {
+  CREATED: ['reserved', 'rejected'],
+  PAID: ['committed', 'rejected'],
+  COMPLETED: ['committed', 'rejected'],
+  CANCELLED: ['released', 'returned', 'rejected'],
+};
+
 function checkReservations({ orders, reservations }: Evidence): readonly Violation[] {
   const byOrder = new Map(reservations.map((reservation) => [reservation._id, reservation]));
   return orders.flatMap(({ _id: orderId, status }): readonly Violation[] => {
     const state = byOrder.get(orderId)?.state ?? 'none';
-    const accepted = status === 'CANCELLED' ? ['released', 'rejected'] : ['reserved', 'rejected'];
+    const accepted = ACCEPTED[status];
     if (accepted.includes(state)) return [];
     const detail = `${orderId} is ${status}, and its reservation is ${state}`;
     return [{ kind: 'lost', eventId: byOrder.get(orderId)?.eventId ?? '', detail }];
@@ -68,6 +100,9 @@ const EMITTED: Readonly<Record<MovementKind, string | null>> = {
   reserved: 'InventoryReserved',
   rejected: 'InventoryRejected',
   released: 'InventoryReleased',
+  committed: 'InventoryCommitted',
+  returned: 'InventoryReturned',
+  'nothing-to-commit': null,
   'nothing-to-release': null,
 };
 

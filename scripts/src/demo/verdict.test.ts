@@ -113,7 +113,7 @@ function goodCase() {
     heads: [{ _id: key, version: rows[2]!.aggregateVersion, eventKey: key }],
     groups: [group],
     orders: [{ _id: 'o1', version: 3, status: 'CANCELLED' } as OrderDocument],
-    stock: [{ _id: 'apple', available: 10, reserved: 0 }],
+    stock: [{ _id: 'apple', available: 10, reserved: 0, shipped: 0 }],
     reservations: [{ _id: 'o1', state: 'released', lines, movements: 2 } as unknown as ReservationDocument],
     movements: [movement(1, 'reserved', rows[0]!), movement(2, 'released', rows[2]!)],
   };
@@ -234,15 +234,15 @@ const FAULTS: Record<string, { readonly break: (good: Good) => void; readonly ki
   'a product that is gone': { kind: 'altered', break: ({ evidence }) => (evidence.stock = []) },
   'a product that nobody put on the shelf': {
     kind: 'altered',
-    break: ({ evidence }) => (evidence.stock = [...evidence.stock, { _id: 'pear', available: 1, reserved: 0 }]),
+    break: ({ evidence }) => (evidence.stock = [...evidence.stock, { _id: 'pear', available: 1, reserved: 0, shipped: 0 }]),
   },
   'a piece that is missing from the shelf': {
     kind: 'altered',
-    break: ({ evidence }) => (evidence.stock = [{ _id: 'apple', available: 9, reserved: 0 }]),
+    break: ({ evidence }) => (evidence.stock = [{ _id: 'apple', available: 9, reserved: 0, shipped: 0 }]),
   },
   'a stock below zero': {
     kind: 'altered',
-    break: ({ evidence }) => (evidence.stock = [{ _id: 'apple', available: 11, reserved: -1 }]),
+    break: ({ evidence }) => (evidence.stock = [{ _id: 'apple', available: 11, reserved: -1, shipped: 0 }]),
   },
   'a cancelled order that still holds its pieces': {
     kind: 'lost',

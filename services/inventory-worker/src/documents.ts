@@ -1,16 +1,25 @@
 import type { Collection, Db, MongoClient } from 'mongodb';
 import type { Shortage, StockLine } from './domain/stock.js';
 
-/** A document of `stock`. `available` + `reserved` is what is on the shelf. */
+/** A document of `stock`. `available` + `reserved` is what is on the shelf; `shipped` has left it. The three add up to what was ever put there. */
 export interface StockDocument {
   /** productId */
   readonly _id: string;
   readonly available: number;
   readonly reserved: number;
+  readonly shipped: number;
 }
 
-/** `none`: an event of the order came, but nothing is reserved for it. */
-export type ReservationState = 'none' | 'reserved' | 'rejected' | 'released';
+/**
+ * What is held for an order:
+ *
+ *   none ──▶ reserved ──▶ committed ──▶ returned
+ *     │         └───────▶ released
+ *     └────▶ rejected
+ *
+ * `none`: an event of the order came, but nothing was reserved for it.
+ */
+export type ReservationState = 'none' | 'reserved' | 'rejected' | 'released' | 'committed' | 'returned';
 
 /** A document of `reservations`: what is held for an order now. */
 export interface ReservationDocument {
@@ -26,7 +35,8 @@ export interface ReservationDocument {
   readonly updatedAt: Date;
 }
 
-export type MovementKind = 'reserved' | 'rejected' | 'released' | 'nothing-to-release';
+export type MovementKind =
+  'reserved' | 'rejected' | 'released' | 'committed' | 'returned' | 'nothing-to-release' | 'nothing-to-commit';
 
 /**
  * A document of `movements`: what one run of a handler did. Only ever inserted, and deliberately not unique by event: it is the
@@ -77,7 +87,7 @@ export async function seedStock(client: MongoClient, database: string, seeds: re
     seeds.map(({ productId, quantity }) => ({
       updateOne: {
         filter: { _id: productId },
-        update: { $setOnInsert: { available: quantity, reserved: 0 } },
+        update: { $setOnInsert: { available: quantity, reserved: 0, shipped: 0 } },
         upsert: true,
       },
     })),

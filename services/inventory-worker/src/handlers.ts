@@ -3,51 +3,73 @@ import { NightporterError } from '@nightporter/protocol';
 import type { ContextOf, HandlersOf } from '@nightporter/worker';
 import type { ClientSession } from 'mongodb';
 import type { InventoryCollections, MovementKind, ReservationState } from './documents.js';
-import { decideReservation, perProduct, type Shortage, type StockLine } from './domain/stock.js';
+import {
+  decideReservation,
+  perProduct,
+  stepOf,
+  type Shortage,
+  type StockLine,
+  type StockPlace,
+} from './domain/stock.js';
 
 type Events = typeof ordersCatalogue.events;
-type Context = ContextOf<Events, 'OrderCreated' | 'OrderCancelled'>;
+type Context = ContextOf<Events, 'OrderCreated' | 'OrderPaid' | 'OrderCancelled'>;
 
-/** Reserves stock for a new order and gives it back when the order is cancelled. Everything is written through the session. */
+const EVENT_OF = {
+  committed: 'InventoryCommitted',
+  released: 'InventoryReleased',
+  returned: 'InventoryReturned',
+} as const;
+
+/**
+ * Reserves stock for a new order, lets it go when the order is paid, and takes it back when the order is cancelled. Strategy: state
+ * machine. Every step is allowed from one state of the reservation only. Everything is written through the session.
+ */
 export function createInventoryHandlers(collections: InventoryCollections): HandlersOf<Events> {
-  const onOrderCreated = async (context: ContextOf<Events, 'OrderCreated'>): Promise<void> => {
-    const { lines } = context.event.data;
-    const orderId = context.event.aggregateId;
-    const decision = decideReservation(lines, await availableOf(lines, context.session, collections));
-    if (decision.kind === 'reject') {
-      const { shortages } = decision;
-      await record(context, { kind: 'rejected', state: 'rejected', lines: [], shortages }, collections);
-      await context.emit({
-        ...reservationOf(context),
-        eventType: 'InventoryRejected',
-        payload: { orderId, shortages },
-      });
-      return;
-    }
-    await move(decision.lines, 'reserve', context.session, collections);
-    await record(context, { kind: 'reserved', state: 'reserved', lines: decision.lines, shortages: [] }, collections);
-    await context.emit({
-      ...reservationOf(context),
-      eventType: 'InventoryReserved',
-      payload: { orderId, lines: decision.lines },
-    });
+  return {
+    OrderCreated: (context) => reserve(context, collections),
+    OrderPaid: (context) => step(context, 'paid', collections),
+    OrderCancelled: (context) => step(context, 'cancelled', collections),
   };
+}
 
-  const onOrderCancelled = async (context: ContextOf<Events, 'OrderCancelled'>): Promise<void> => {
-    const orderId = context.event.aggregateId;
-    const reservation = await collections.reservations.findOne({ _id: orderId }, { session: context.session });
-    if (reservation?.state !== 'reserved') {
-      const state = reservation?.state ?? 'none';
-      await record(context, { kind: 'nothing-to-release', state, lines: [], shortages: [] }, collections);
-      return;
-    }
-    const { lines } = reservation;
-    await move(lines, 'release', context.session, collections);
-    await record(context, { kind: 'released', state: 'released', lines, shortages: [] }, collections);
-    await context.emit({ ...reservationOf(context), eventType: 'InventoryReleased', payload: { orderId, lines } });
-  };
+async function reserve(context: ContextOf<Events, 'OrderCreated'>, collections: InventoryCollections): Promise<void> {
+  const { lines } = context.event.data;
+  const orderId = context.event.aggregateId;
+  const decision = decideReservation(lines, await availableOf(lines, context.session, collections));
+  if (decision.kind === 'reject') {
+    const { shortages } = decision;
+    await record(context, { kind: 'rejected', state: 'rejected', lines: [], shortages }, collections);
+    await context.emit({ ...reservationOf(context), eventType: 'InventoryRejected', payload: { orderId, shortages } });
+    return;
+  }
+  await move({ lines: decision.lines, from: 'available', to: 'reserved' }, context.session, collections);
+  await record(context, { kind: 'reserved', state: 'reserved', lines: decision.lines, shortages: [] }, collections);
+  await context.emit({
+    ...reservationOf(context),
+    eventType: 'InventoryReserved',
+    payload: { orderId, lines: decision.lines },
+  });
+}
 
-  return { OrderCreated: onOrderCreated, OrderCancelled: onOrderCancelled };
+async function step(
+  context: ContextOf<Events, 'OrderPaid' | 'OrderCancelled'>,
+  cause: 'paid' | 'cancelled',
+  collections: InventoryCollections,
+): Promise<void> {
+  const orderId = context.event.aggregateId;
+  const reservation = await collections.reservations.findOne({ _id: orderId }, { session: context.session });
+  const state = reservation?.state ?? 'none';
+  const next = stepOf(cause, state);
+  if (next.kind === 'nothing' || reservation === null) {
+    const kind = cause === 'paid' ? 'nothing-to-commit' : 'nothing-to-release';
+    await record(context, { kind, state, lines: reservation?.lines ?? [], shortages: [] }, collections);
+    return;
+  }
+  const { lines } = reservation;
+  await move({ lines, from: next.from, to: next.to }, context.session, collections);
+  await record(context, { kind: next.state, state: next.state, lines, shortages: [] }, collections);
+  await context.emit({ ...reservationOf(context), eventType: EVENT_OF[next.state], payload: { orderId, lines } });
 }
 
 async function availableOf(
@@ -60,34 +82,27 @@ async function availableOf(
   return new Map(documents.map(({ _id, available }) => [_id, available]));
 }
 
-/** Moves pieces between `available` and `reserved`; the filters keep either from ever becoming negative. */
+/** Moves pieces from one place to another; the filter keeps every place from ever becoming negative. */
 async function move(
-  lines: readonly StockLine[],
-  direction: 'reserve' | 'release',
+  { lines, from, to }: { lines: readonly StockLine[]; from: StockPlace; to: StockPlace },
   session: ClientSession,
   { stock }: InventoryCollections,
 ): Promise<void> {
   const result = await stock.bulkWrite(
-    lines.map(({ productId, quantity }) =>
-      direction === 'reserve'
-        ? {
-            updateOne: {
-              filter: { _id: productId, available: { $gte: quantity } },
-              update: { $inc: { available: -quantity, reserved: quantity } },
-            },
-          }
-        : {
-            updateOne: {
-              filter: { _id: productId, reserved: { $gte: quantity } },
-              update: { $inc: { available: quantity, reserved: -quantity } },
-            },
-          },
-    ),
+    lines.map(({ productId, quantity }) => ({
+      updateOne: {
+        filter: { _id: productId, [from]: { $gte: quantity } },
+        update: { $inc: { [from]: -quantity, [to]: quantity } },
+      },
+    })),
     { session },
   );
   if (result.modifiedCount === lines.length) return;
   // The same transaction has just read that it fits.
-  throw new NightporterError('NP_INTERNAL', `cannot ${direction} ${JSON.stringify(lines)}: the stock does not hold it`);
+  throw new NightporterError(
+    'NP_INTERNAL',
+    `cannot move ${JSON.stringify(lines)} from ${from} to ${to}: the stock does not hold it`,
+  );
 }
 
 interface Movement {

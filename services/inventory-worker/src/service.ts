@@ -19,7 +19,8 @@ export function createInventoryWorker(parts: WorkerParts = {}) {
   return defineConsumer(
     {
       name: 'inventory-worker',
-      description: 'Reserves stock for orders and gives it back when they are cancelled.',
+      description:
+        'Reserves stock for orders, lets it go when they are paid, and takes it back when they are cancelled.',
       port: 3002,
       database: 'inventory',
       group: 'inventory',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decideReservation, perProduct } from './stock.js';
+import { decideReservation, perProduct, stepOf } from './stock.js';
 
 const stock = new Map([
   ['apple', 5],
@@ -64,5 +64,23 @@ describe('a reservation', () => {
         for (const id of ['a', 'b', 'c']) expect(total(combined, id)).toBe(total(lines, id));
       }),
     );
+  });
+});
+
+describe('the state of a reservation', () => {
+  const STATES = ['none', 'reserved', 'rejected', 'released', 'committed', 'returned'];
+
+  it('allows each step from one state only, whatever comes twice or out of turn', () => {
+    const steps = (['paid', 'cancelled'] as const).flatMap((cause) =>
+      STATES.map((state) => ({ cause, state, step: stepOf(cause, state) })),
+    );
+    const allowed = steps.flatMap(({ cause, state, step }) =>
+      step.kind === 'move' ? [`${state} is ${cause}: ${step.from} to ${step.to}, then ${step.state}`] : [],
+    );
+    expect(allowed).toEqual([
+      'reserved is paid: reserved to shipped, then committed',
+      'reserved is cancelled: reserved to available, then released',
+      'committed is cancelled: shipped to available, then returned',
+    ]);
   });
 });

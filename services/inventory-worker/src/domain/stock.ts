@@ -36,3 +36,27 @@ export function perProduct(lines: readonly StockLine[]): readonly StockLine[] {
   for (const { productId, quantity } of lines) quantities.set(productId, (quantities.get(productId) ?? 0) + quantity);
   return [...quantities].map(([productId, quantity]) => ({ productId, quantity }));
 }
+
+/** Where pieces are: on the shelf and free, on the shelf and held for an order, or gone to a customer. */
+export type StockPlace = 'available' | 'reserved' | 'shipped';
+
+/** What the order's next event does with what is held for it. */
+export type ReservationStep =
+  | {
+      readonly kind: 'move';
+      readonly from: StockPlace;
+      readonly to: StockPlace;
+      readonly state: 'committed' | 'released' | 'returned';
+    }
+  | { readonly kind: 'nothing' };
+
+/** The state machine of a reservation: an order that is paid or cancelled twice, or out of turn, moves nothing. */
+export function stepOf(cause: 'paid' | 'cancelled', state: string): ReservationStep {
+  if (cause === 'paid' && state === 'reserved')
+    return { kind: 'move', from: 'reserved', to: 'shipped', state: 'committed' };
+  if (cause === 'cancelled' && state === 'reserved')
+    return { kind: 'move', from: 'reserved', to: 'available', state: 'released' };
+  if (cause === 'cancelled' && state === 'committed')
+    return { kind: 'move', from: 'shipped', to: 'available', state: 'returned' };
+  return { kind: 'nothing' };
+}
