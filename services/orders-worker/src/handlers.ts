@@ -1,0 +1,40 @@
+import type { ordersCatalogue } from '@nightporter/contracts';
+import { applyCommand, type OrderCommand, type OrdersCollections } from '@nightporter/orders-api';
+import type { ContextOf, HandlersOf } from '@nightporter/worker';
+
+type Events = typeof ordersCatalogue.events;
+type Context = ContextOf<Events, 'InventoryRejected' | 'ShipmentDelivered'>;
+
+/**
+ * Carries orders on: one whose stock is short is cancelled, one that has been delivered is completed. Strategy: the order itself. Its
+ * aggregate decides what a command does in its state, and its version is the condition of the write, so that a command that is too late
+ * changes nothing.
+ */
+export function createOrdersHandlers(collections: OrdersCollections): HandlersOf<Events> {
+  return {
+    InventoryRejected: (context) => {
+      const products = context.event.data.shortages.map(({ productId }) => productId).join(', ');
+      const reason = `out of stock: ${products}`.slice(0, 1_000);
+      return command(context, { kind: 'cancel', reason }, collections);
+    },
+    ShipmentDelivered: (context) => command(context, { kind: 'complete' }, collections),
+  };
+}
+
+async function command(context: Context, order: OrderCommand, collections: OrdersCollections): Promise<void> {
+  const { orderId } = context.event.data;
+  const outcome = await applyCommand(
+    {
+      session: context.session,
+      // The types of `decide` are those of the catalogue; a union cannot be handed on as one of its members.
+      emit: ({ eventType, payload }, place) => context.emit({ ...place, eventType, payload } as EmittedOrder),
+    },
+    { orderId, command: order, expected: { kind: 'any' } },
+    collections,
+  );
+  // The customer was faster: a cancelled order is not completed, a completed one not cancelled. Nothing is left to do.
+  if (outcome.kind === 'rejected')
+    context.logger.info({ orderId, rejection: outcome.rejection }, 'order left as it is');
+}
+
+type EmittedOrder = Parameters<Context['emit']>[0];

@@ -1,0 +1,2 @@
+export { createOrdersHandlers } from './handlers.js';
+export { createOrdersWorker } from './service.js';

@@ -1,0 +1,2 @@
+export { shipmentsOf, type ShipmentDocument } from './documents.js';
+export { createShippingWorker } from './service.js';

@@ -1,0 +1,4 @@
+import { runService } from '@nightporter/runtime';
+import { createShippingWorker } from './service.js';
+
+await runService(createShippingWorker());
