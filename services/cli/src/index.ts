@@ -1,0 +1,2 @@
+export type { Difference, EventFacts, GroupNames, OrderFacts } from './reconcile/facts.js';
+export { reconcile, type Reconciliation } from './reconcile/reconcile.js';

@@ -1,0 +1,120 @@
+import { connectMongo } from '@nightporter/mongo';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { Difference } from './facts.js';
+import { reconcile, type Reconciliation } from './reconcile.js';
+
+interface Flags {
+  readonly mongodbUri: string;
+  readonly ordersDb: string;
+  readonly inventoryDb: string;
+  readonly shippingDb: string;
+  readonly pointsDb: string;
+  readonly inventoryGroup: string;
+  readonly shippingGroup: string;
+  readonly ordersGroup: string;
+  readonly pointsGroup: string;
+  readonly since?: Date;
+  readonly settleSeconds: number;
+  readonly json: boolean;
+}
+
+const EXIT_DIFFERENCES = 1;
+
+export function reconcileCommand(): Command {
+  const command = new Command('reconcile')
+    .description(
+      'Compares orders, payments, stock, points and shipments, and names each difference with the event at which the story of the order stopped.',
+    )
+    .addOption(new Option('--mongodb-uri <uri>', 'where all of them are').env('MONGODB_URI').makeOptionMandatory())
+    .option(
+      '--since <time>',
+      'only orders that have changed since, ISO 8601 (sums over all orders are left out then)',
+      time,
+    )
+    .option(
+      '--settle-seconds <number>',
+      'orders that changed less long ago may be under way and are left out',
+      seconds,
+      10,
+    )
+    .option('--json', 'print the result as one line of JSON', false);
+  for (const name of ['orders', 'inventory', 'shipping', 'points'])
+    command
+      .option(`--${name}-db <name>`, `database of ${name}`, name)
+      .option(`--${name}-group <name>`, `consumer group of ${name}`, name);
+  return command
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 no difference, 1 differences, 2 wrong use, 3 it could not be found out.
+
+Examples:
+  nightporter reconcile --mongodb-uri mongodb://127.0.0.1:27017
+  nightporter reconcile --since 2026-11-30T00:00:00Z --json
+`,
+    )
+    .action(run);
+}
+
+async function run(flags: Flags): Promise<void> {
+  const client = await connectMongo({ uri: flags.mongodbUri, appName: 'nightporter-cli' });
+  try {
+    const result = await reconcile(
+      {
+        client,
+        databases: {
+          orders: flags.ordersDb,
+          inventory: flags.inventoryDb,
+          shipping: flags.shippingDb,
+          points: flags.pointsDb,
+        },
+        groups: {
+          inventory: flags.inventoryGroup,
+          shipping: flags.shippingGroup,
+          orders: flags.ordersGroup,
+          points: flags.pointsGroup,
+        },
+        since: flags.since ?? null,
+        until: new Date(Date.now() - flags.settleSeconds * 1_000),
+      },
+      (orders) => {
+        if (process.stderr.isTTY) process.stderr.write(`\r${orders} orders compared`);
+      },
+    );
+    if (process.stderr.isTTY) process.stderr.write('\n');
+    process.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : told(result));
+    if (result.differencesTotal > 0) process.exitCode = EXIT_DIFFERENCES;
+  } finally {
+    await client.close();
+  }
+}
+
+function told({ orders, refundsDue, differences, differencesTotal }: Reconciliation): string {
+  const lines = [
+    `${orders} orders compared: ${differencesTotal} differences, ${refundsDue.length} refunds due`,
+    ...differences.map(line),
+    ...(differencesTotal > differences.length ? [`… and ${differencesTotal - differences.length} more`] : []),
+    ...refundsDue.map(
+      ({ _id, orderId, amountMinor, currency, cause }) =>
+        `refund due: ${amountMinor} ${currency} of payment ${_id} for order ${orderId} (${cause})`,
+    ),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function line({ orderId, between, detail, brokeAt }: Difference): string {
+  const where = brokeAt === null ? '' : `; it stopped at ${brokeAt.eventType} ${brokeAt.eventId}, which ${brokeAt.why}`;
+  return `${between}: ${orderId === null ? '' : `order ${orderId} `}${detail}${where}`;
+}
+
+function time(text: string): Date {
+  const date = new Date(text);
+  if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(date.getTime()))
+    throw new InvalidArgumentError('expected a time such as 2026-11-30T12:00:00Z');
+  return date;
+}
+
+function seconds(text: string): number {
+  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 0 to 99999');
+  return Number(text);
+}

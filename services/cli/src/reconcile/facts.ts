@@ -1,0 +1,52 @@
+import type { AwardDocument } from '@nightporter/points-worker';
+import type { ReservationDocument } from '@nightporter/inventory-worker';
+import type { OrderDocument, PaymentDocument, RefundDocument } from '@nightporter/orders-api';
+import type { ShipmentDocument } from '@nightporter/shipping-worker';
+import type { OutboxStatus } from '@nightporter/contracts';
+
+/** What every service says about one order. */
+export interface OrderFacts {
+  readonly order: OrderDocument;
+  readonly payments: readonly PaymentDocument[];
+  readonly refunds: readonly RefundDocument[];
+  readonly reservation: ReservationDocument | null;
+  readonly shipment: ShipmentDocument | null;
+  readonly award: AwardDocument | null;
+  /** The events that concern it, those of each aggregate by version. */
+  readonly events: readonly EventFacts[];
+}
+
+/** An event and what the groups that read it made of it. */
+export interface EventFacts {
+  readonly eventId: string;
+  readonly eventType: string;
+  readonly aggregateType: string;
+  readonly version: number;
+  readonly status: OutboxStatus;
+  /** Group → outcome in its inbox, or the state in which it is parked. A group that has neither is not there. */
+  readonly groups: Readonly<Record<string, string>>;
+}
+
+/** Pieces of a product, or points of a customer, as kept and as they add up. */
+export interface Sum {
+  readonly of: string;
+  readonly kept: number;
+  readonly addsUpTo: number;
+}
+
+/** One place where two services, or a promise and its effect, disagree. */
+export interface Difference {
+  readonly orderId: string | null;
+  readonly between: string;
+  readonly detail: string;
+  /** The event at which the story of the order stopped; null where every event is settled, so that an effect is wrong. */
+  readonly brokeAt: { readonly eventId: string; readonly eventType: string; readonly why: string } | null;
+}
+
+/** The groups of the example, by what they do. */
+export interface GroupNames {
+  readonly inventory: string;
+  readonly shipping: string;
+  readonly orders: string;
+  readonly points: string;
+}

@@ -1,0 +1,189 @@
+import type { OutboxDocument } from '@nightporter/contracts';
+import { inventoryCollections } from '@nightporter/inventory-worker';
+import { CONSUMER_COLLECTIONS, OUTBOX_COLLECTIONS, type InboxDocument, type ParkedDocument } from '@nightporter/mongo';
+import { ordersCollections, type OrderDocument } from '@nightporter/orders-api';
+import { pointsCollections } from '@nightporter/points-worker';
+import { shipmentsOf } from '@nightporter/shipping-worker';
+import type { Db, Filter, MongoClient } from 'mongodb';
+import type { EventFacts, GroupNames, OrderFacts, Sum } from './facts.js';
+
+export interface Databases {
+  readonly orders: string;
+  readonly inventory: string;
+  readonly shipping: string;
+  readonly points: string;
+}
+
+export interface FactsQuery {
+  readonly client: MongoClient;
+  readonly databases: Databases;
+  readonly groups: GroupNames;
+  /** Orders changed at this time or later; null: all. */
+  readonly since: Date | null;
+  /** Orders that changed later than this may still be under way. */
+  readonly until: Date;
+}
+
+/** Orders whose facts are read together, in a constant number of queries. */
+const BATCH = 500;
+
+export async function* readOrderFacts(query: FactsQuery): AsyncGenerator<readonly OrderFacts[]> {
+  const { client, databases, since, until } = query;
+  const { orders } = ordersCollections(client.db(databases.orders));
+  const updatedAt = since === null ? { $lt: until } : { $gte: since, $lt: until };
+  let batch: OrderDocument[] = [];
+  for await (const order of orders.find({ updatedAt }).batchSize(BATCH)) {
+    batch.push(order);
+    if (batch.length < BATCH) continue;
+    yield await factsOf(batch, query);
+    batch = [];
+  }
+  if (batch.length > 0) yield await factsOf(batch, query);
+}
+
+async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Promise<readonly OrderFacts[]> {
+  const { client, databases } = query;
+  const ids = orders.map(({ _id }) => _id);
+  const { payments, refunds } = ordersCollections(client.db(databases.orders));
+  const [paid, due, reservations, shipments, awards, events] = await Promise.all([
+    payments.find({ orderId: { $in: ids } }).toArray(),
+    refunds.find({ orderId: { $in: ids } }).toArray(),
+    inventoryCollections(client.db(databases.inventory))
+      .reservations.find({ _id: { $in: ids } })
+      .toArray(),
+    shipmentsOf(client.db(databases.shipping))
+      .find({ _id: { $in: ids } })
+      .toArray(),
+    pointsCollections(client.db(databases.points))
+      .awards.find({ _id: { $in: ids } })
+      .toArray(),
+    readEvents(ids, query),
+  ]);
+  const paymentsOf = groupBy(paid, ({ orderId }) => orderId);
+  const refundsOf = groupBy(due, ({ orderId }) => orderId);
+  const byId = <Item extends { _id: string }>(items: readonly Item[]) => new Map(items.map((item) => [item._id, item]));
+  const [reservationOf, shipmentOf, awardOf] = [byId(reservations), byId(shipments), byId(awards)];
+  return orders.map((order) => ({
+    order,
+    payments: paymentsOf.get(order._id) ?? [],
+    refunds: refundsOf.get(order._id) ?? [],
+    reservation: reservationOf.get(order._id) ?? null,
+    shipment: shipmentOf.get(order._id) ?? null,
+    award: awardOf.get(order._id) ?? null,
+    events: events.get(order._id) ?? [],
+  }));
+}
+
+/** Which database keeps each group's inbox. */
+const HOMES = { inventory: 'inventory', shipping: 'shipping', orders: 'orders', points: 'points' } as const;
+const PRODUCERS = [
+  ['orders', 'order'],
+  ['inventory', 'reservation'],
+  ['shipping', 'shipment'],
+] as const;
+
+async function readEvents(
+  ids: readonly string[],
+  query: FactsQuery,
+): Promise<ReadonlyMap<string, readonly EventFacts[]>> {
+  const { client, databases, groups } = query;
+  const rows = await Promise.all(
+    PRODUCERS.map(([producer, aggregateType]) =>
+      client
+        .db(databases[producer])
+        .collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox)
+        .find({ source: producer, aggregateType, aggregateId: { $in: ids } } as Filter<OutboxDocument>)
+        .sort({ aggregateVersion: 1 })
+        .toArray(),
+    ),
+  );
+  const found = rows.flat();
+  const eventIds = found.map(({ _id }) => _id);
+  const outcomes = await Promise.all(
+    (Object.keys(HOMES) as (keyof typeof HOMES)[]).map(async (role) => ({
+      group: groups[role],
+      outcomes: await outcomesOf(client.db(databases[HOMES[role]]), groups[role], eventIds),
+    })),
+  );
+  const facts = found.map((row) => ({
+    aggregateId: row.aggregateId,
+    eventId: row._id,
+    eventType: row.eventType,
+    aggregateType: row.aggregateType,
+    version: row.aggregateVersion,
+    status: row.status,
+    groups: Object.fromEntries(
+      outcomes.flatMap(({ group, outcomes: known }) => {
+        const outcome = known.get(row._id);
+        return outcome === undefined ? [] : [[group, outcome]];
+      }),
+    ),
+  }));
+  return groupBy(facts, ({ aggregateId }) => aggregateId);
+}
+
+async function outcomesOf(db: Db, group: string, eventIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const [inbox, parked] = await Promise.all([
+    db
+      .collection<InboxDocument>(CONSUMER_COLLECTIONS.inbox)
+      .find({ group, eventId: { $in: eventIds } } as Filter<InboxDocument>)
+      .toArray(),
+    db
+      .collection<ParkedDocument>(CONSUMER_COLLECTIONS.parked)
+      .find({ group, 'event.eventId': { $in: eventIds } } as Filter<ParkedDocument>)
+      .toArray(),
+  ]);
+  return new Map([
+    ...parked.map(({ event, state }) => [event.eventId as string, `parked (${state})`] as const),
+    ...inbox.map(({ eventId, outcome }) => [eventId as string, outcome] as const),
+  ]);
+}
+
+/** Pieces on hold and shipped, beside the reservations that hold and shipped them. */
+export async function readStockSums({ client, databases }: FactsQuery): Promise<readonly Sum[]> {
+  const { stock, reservations } = inventoryCollections(client.db(databases.inventory));
+  const held = new Map<string, number>();
+  for await (const { state, lines } of reservations.find({ state: { $in: ['reserved', 'committed'] } })) {
+    const place = state === 'reserved' ? 'reserved' : 'shipped';
+    for (const { productId, quantity } of lines) {
+      const key = `${place} ${productId}`;
+      held.set(key, (held.get(key) ?? 0) + quantity);
+    }
+  }
+  const sums: Sum[] = [];
+  for await (const { _id, reserved, shipped } of stock.find()) {
+    for (const [place, kept] of [
+      ['reserved', reserved],
+      ['shipped', shipped],
+    ] as const)
+      sums.push({ of: `${place} stock of ${_id}`, kept, addsUpTo: held.get(`${place} ${_id}`) ?? 0 });
+  }
+  return sums;
+}
+
+/** The balance of every customer, beside the awards that it consists of. */
+export async function readPointSums({ client, databases }: FactsQuery): Promise<readonly Sum[]> {
+  const { accounts, awards } = pointsCollections(client.db(databases.points));
+  const totals = new Map<string, number>();
+  for await (const { customerId, points } of awards.find({ state: 'awarded' }))
+    totals.set(customerId, (totals.get(customerId) ?? 0) + points);
+  const sums: Sum[] = [];
+  for await (const { _id, balance } of accounts.find()) {
+    sums.push({ of: `balance of customer ${_id}`, kept: balance, addsUpTo: totals.get(_id) ?? 0 });
+    totals.delete(_id);
+  }
+  for (const [customer, addsUpTo] of totals) {
+    if (addsUpTo !== 0) sums.push({ of: `balance of customer ${customer}`, kept: 0, addsUpTo });
+  }
+  return sums;
+}
+
+function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): ReadonlyMap<string, readonly Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
+  return groups;
+}

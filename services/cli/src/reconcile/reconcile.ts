@@ -1,0 +1,57 @@
+import type { RefundDocument } from '@nightporter/orders-api';
+import type { Difference } from './facts.js';
+import { readOrderFacts, readPointSums, readStockSums, type FactsQuery } from './read-facts.js';
+import { differencesOf, sumDifferences } from './rules.js';
+
+export interface Reconciliation {
+  readonly orders: number;
+  /** Money that customers are to get back. It is what the rules of the shop ask for, and no difference. */
+  readonly refundsDue: readonly Pick<RefundDocument, '_id' | 'orderId' | 'amountMinor' | 'currency' | 'cause'>[];
+  /** At most {@link DIFFERENCES_MAX}; `differencesTotal` counts all. */
+  readonly differences: readonly Difference[];
+  readonly differencesTotal: number;
+}
+
+export const DIFFERENCES_MAX = 1_000;
+
+/**
+ * Compares orders, payments, stock, points and shipments, in batches. Sums over all orders are compared only without `since`, and are
+ * exact only while nothing is under way.
+ */
+export async function reconcile(
+  query: FactsQuery,
+  progress: (orders: number) => void = () => undefined,
+): Promise<Reconciliation> {
+  const differences: Difference[] = [];
+  const refundsDue: RefundDocument[] = [];
+  let orders = 0;
+  let differencesTotal = 0;
+  const add = (found: readonly Difference[]): void => {
+    differencesTotal += found.length;
+    differences.push(...found.slice(0, DIFFERENCES_MAX - differences.length));
+  };
+  for await (const batch of readOrderFacts(query)) {
+    for (const facts of batch) {
+      add(differencesOf(facts, query.groups));
+      refundsDue.push(...facts.refunds);
+    }
+    orders += batch.length;
+    progress(orders);
+  }
+  if (query.since === null) {
+    add(sumDifferences('stock and reservations', await readStockSums(query)));
+    add(sumDifferences('points and awards', await readPointSums(query)));
+  }
+  return {
+    orders,
+    refundsDue: refundsDue.map(({ _id, orderId, amountMinor, currency, cause }) => ({
+      _id,
+      orderId,
+      amountMinor,
+      currency,
+      cause,
+    })),
+    differences,
+    differencesTotal,
+  };
+}

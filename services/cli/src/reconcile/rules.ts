@@ -1,0 +1,125 @@
+/** What must hold between the services once an order is at rest. Pure: facts in, differences out. */
+import { pointsFor } from '@nightporter/points-worker';
+import type { Difference, EventFacts, GroupNames, OrderFacts, Sum } from './facts.js';
+
+interface Finding {
+  readonly between: string;
+  readonly detail: string;
+  /** The aggregates and groups whose events lead to what is missing, in the order of the story. */
+  readonly story: readonly (readonly [aggregateType: string, group: keyof GroupNames])[];
+}
+
+const STOCK = [['order', 'inventory']] as const;
+const SHIPMENT = [...STOCK, ['reservation', 'shipping']] as const;
+const COMPLETION = [...SHIPMENT, ['reservation', 'orders'], ['shipment', 'orders']] as const;
+const POINTS = [['order', 'points']] as const;
+
+/** The state of the reservation that belongs to each status of an order at rest. */
+const RESERVATIONS: Readonly<Record<OrderFacts['order']['status'], readonly string[]>> = {
+  CREATED: ['reserved'],
+  PAID: ['committed'],
+  COMPLETED: ['committed'],
+  CANCELLED: ['released', 'returned', 'rejected', 'none'],
+};
+
+export function differencesOf(facts: OrderFacts, groups: GroupNames): readonly Difference[] {
+  const findings = [...moneyOf(facts), ...stockOf(facts), ...shipmentOf(facts), ...pointsOf(facts)];
+  return findings.map(({ between, detail, story }) => ({
+    orderId: facts.order._id,
+    between,
+    detail,
+    brokeAt: breakIn(facts.events, story, groups),
+  }));
+}
+
+/** Sums that are kept beside what they are sums of. */
+export function sumDifferences(between: string, sums: readonly Sum[]): readonly Difference[] {
+  return sums
+    .filter(({ kept, addsUpTo }) => kept !== addsUpTo)
+    .map(({ of, kept, addsUpTo }) => ({
+      orderId: null,
+      between,
+      detail: `${of} is ${kept}, and what it consists of adds up to ${addsUpTo}`,
+      brokeAt: null,
+    }));
+}
+
+function moneyOf({ order, payments, refunds }: OrderFacts): readonly Finding[] {
+  const found: Finding[] = [];
+  const add = (detail: string): void => void found.push({ between: 'orders and payments', detail, story: [] });
+  const applied = payments.filter(({ outcome }) => outcome === 'applied');
+  const [payment] = applied;
+  if (applied.length > 1) add(`is paid by ${applied.length} payments`);
+  if (order.payment !== null && payment?._id !== order.payment.transactionId)
+    add(`says that ${order.payment.transactionId} paid it, and no such payment was taken down`);
+  if (order.payment === null && payment !== undefined)
+    add(`is not paid, yet ${payment._id} was taken down as its payment`);
+  if (payment !== undefined && payment.amountMinor !== order.totalMinor)
+    add(`costs ${order.totalMinor}, and ${payment.amountMinor} were paid`);
+  const owed = new Set([
+    ...payments.filter(({ outcome }) => outcome === 'surplus').map(({ _id }) => _id),
+    ...(order.status === 'CANCELLED' && payment !== undefined ? [payment._id] : []),
+  ]);
+  const due = new Set(refunds.map(({ _id }) => _id));
+  for (const id of owed) if (!due.has(id)) add(`owes ${id} back, and no refund is due`);
+  for (const id of due) if (!owed.has(id)) add(`does not owe ${id} back, and a refund is due`);
+  return found;
+}
+
+function stockOf({ order, reservation }: OrderFacts): readonly Finding[] {
+  const state = reservation?.state ?? 'none';
+  if (RESERVATIONS[order.status].includes(state)) return [];
+  const rejected = state === 'rejected';
+  const detail = `is ${order.status}, and its stock is ${state}`;
+  return [{ between: 'orders and stock', detail, story: rejected ? [['reservation', 'orders']] : STOCK }];
+}
+
+function shipmentOf({ order, reservation, shipment }: OrderFacts): readonly Finding[] {
+  const wanted = { committed: 'delivered', returned: 'returned' }[reservation?.state as string] ?? 'none';
+  const state = shipment?.state ?? 'none';
+  if (state !== wanted)
+    return [
+      {
+        between: 'stock and shipments',
+        detail: `has ${reservation?.state ?? 'no'} stock, and its shipment is ${state}`,
+        story: SHIPMENT,
+      },
+    ];
+  if (order.status === 'PAID')
+    return [{ between: 'orders and shipments', detail: `is PAID, and its shipment is ${state}`, story: COMPLETION }];
+  return [];
+}
+
+function pointsOf({ order, award }: OrderFacts): readonly Finding[] {
+  const paid = order.payment === null ? null : pointsFor(order.payment.amountMinor);
+  const wanted = paid === null ? 'open' : order.status === 'CANCELLED' ? 'reversed' : 'awarded';
+  const state = award?.state ?? 'missing';
+  const points = award?.points ?? 0;
+  if (state === wanted && (paid ?? 0) === points) return [];
+  return [
+    {
+      between: 'orders and points',
+      detail: `should have ${paid ?? 0} points ${wanted}, and has ${points} ${state}`,
+      story: POINTS,
+    },
+  ];
+}
+
+/** The first event of the story that is not published, or that its group has not settled. */
+function breakIn(events: readonly EventFacts[], story: Finding['story'], groups: GroupNames): Difference['brokeAt'] {
+  for (const [aggregateType, role] of story) {
+    const group = groups[role];
+    for (const event of events.filter((candidate) => candidate.aggregateType === aggregateType)) {
+      const why = whyStopped(event, group);
+      if (why !== null) return { eventId: event.eventId, eventType: event.eventType, why };
+    }
+  }
+  return null;
+}
+
+function whyStopped({ status, groups }: EventFacts, group: string): string | null {
+  if (status !== 'PUBLISHED') return `is ${status} in the outbox`;
+  const outcome = groups[group];
+  if (outcome === undefined) return `has not been settled by group ${group}`;
+  return outcome.startsWith('parked') ? `is ${outcome} in group ${group}` : null;
+}
