@@ -15,8 +15,8 @@ const NODE_ALSO = 'node@24.21.0';
 const stampFile = join(root, 'node_modules', '.nightporter-install');
 const [command = 'help', ...args] = process.argv.slice(2);
 
-/** Commands that are built programs, by the file in scripts/dist that they run. */
-const PROGRAMS = new Set(['demo', 'stack', 'simulate', 'catalogue', 'bench']);
+/** Commands that are built programs: the command line of services/cli, and the files of scripts/dist by their names. */
+const PROGRAMS = new Set(['nightporter', 'demo', 'stack', 'simulate', 'catalogue', 'bench']);
 /** Commands that run one folder of proofs at full size, each sentence with its figures. */
 const PROOFS = new Map([
   ['test:relay', 'test/proof/relay/'],
@@ -43,7 +43,9 @@ async function main() {
   build(programProjects());
   await jars;
   // In this process, so that signals and the exit code are the program's own.
-  process.argv = [process.argv[0], join(root, 'scripts', 'dist', `${command}.js`), ...args];
+  const file =
+    command === 'nightporter' ? ['services', 'cli', 'dist', 'main.js'] : ['scripts', 'dist', `${command}.js`];
+  process.argv = [process.argv[0], join(root, ...file), ...args];
   await import(pathToFileURL(process.argv[1]).href);
 }
 

@@ -1,7 +1,10 @@
 import { createInventoryWorker } from '@nightporter/inventory-worker';
 import { ordersApi } from '@nightporter/orders-api';
+import { createOrdersWorker } from '@nightporter/orders-worker';
+import { createPointsWorker } from '@nightporter/points-worker';
 import { relayService } from '@nightporter/relay-service';
 import { configurationSection } from '@nightporter/runtime';
+import { createShippingWorker } from '@nightporter/shipping-worker';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
@@ -16,7 +19,8 @@ Written by \`npx vitest run --project unit scripts/src/configuration-docs.test.t
 
 describe('docs/configuration.md', () => {
   it('says what the services read', async () => {
-    const sections = [ordersApi, relayService, createInventoryWorker()].map((service) =>
+    const workers = [createInventoryWorker(), createOrdersWorker(), createPointsWorker(), createShippingWorker()];
+    const sections = [ordersApi, relayService, ...workers].map((service) =>
       configurationSection(service, service.config),
     );
     const text = [

@@ -5,7 +5,7 @@ import { aggregateVersion } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
-import { buildPrograms, runService, until, untilReady, type Program, type ServiceName } from './programs.js';
+import { buildPrograms, runService, until, untilReady, type Program } from './programs.js';
 
 const TOPIC = 'orders-events';
 const order = { customerId: 'c', currency: 'EUR', lines: [{ productId: 'apple', quantity: 1, unitPriceMinor: 10 }] };
@@ -32,7 +32,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((program) => program.destroy()));
 });
 
-function start(name: ServiceName, settings: Record<string, string> = {}): Program {
+function start(name: 'orders-api' | 'relay' | 'inventory-worker', settings: Record<string, string> = {}): Program {
   const { mongodbUri, rocketmqEndpoints } = sharedStack();
   const own = {
     'orders-api': { MONGODB_DB: names.orders },
@@ -98,21 +98,26 @@ describe('the services together', () => {
     await post(`${api!}/orders/${cancelled}/cancel`, { reason: 'too late' });
     await until('five events are settled', async () => (await inbox().countDocuments()) === 5);
     const stock = await inventoryCollections(client.db(names.inventory)).stock.findOne({ _id: 'apple' });
-    expect(stock).toMatchObject({ available: 999, reserved: 1 });
+    expect(stock).toMatchObject({ available: 999, reserved: 0, shipped: 1 });
     const kinds = await movements()
       .find({ orderId: { $in: [kept, cancelled] } }, { sort: { orderId: 1, sequence: 1 } })
       .toArray();
-    expect(kinds.filter(({ orderId }) => orderId === kept).map(({ kind }) => kind)).toEqual(['reserved']);
+    expect(kinds.filter(({ orderId }) => orderId === kept).map(({ kind }) => kind)).toEqual(['reserved', 'committed']);
     expect(kinds.filter(({ orderId }) => orderId === cancelled).map(({ kind }) => kind)).toEqual([
       'reserved',
-      'released',
+      'committed',
+      'returned',
     ]);
     const told = await client
       .db(names.inventory)
       .collection<OutboxDocument>('outbox')
       .find({ aggregateId: cancelled }, { sort: { aggregateVersion: 1 } })
       .toArray();
-    expect(told.map(({ eventType }) => eventType)).toEqual(['InventoryReserved', 'InventoryReleased']);
+    expect(told.map(({ eventType }) => eventType)).toEqual([
+      'InventoryReserved',
+      'InventoryCommitted',
+      'InventoryReturned',
+    ]);
     // One story: what the worker tells names the event that made it do so.
     const [created] = await outbox()
       .find({ aggregateId: cancelled, aggregateVersion: aggregateVersion(1) })
@@ -141,7 +146,7 @@ describe('the services together', () => {
       async () => (await inbox().countDocuments({ duplicates: { $gt: 0 } })) > 0,
       5_000,
     );
-    expect([await inbox().countDocuments(), await movements().countDocuments()]).toEqual([6, 3]);
+    expect([await inbox().countDocuments(), await movements().countDocuments()]).toEqual([6, 6]);
   });
 
   it('publish what was committed while there was no relay, and what a killed relay had read but not sent', async () => {

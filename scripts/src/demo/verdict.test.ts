@@ -234,7 +234,8 @@ const FAULTS: Record<string, { readonly break: (good: Good) => void; readonly ki
   'a product that is gone': { kind: 'altered', break: ({ evidence }) => (evidence.stock = []) },
   'a product that nobody put on the shelf': {
     kind: 'altered',
-    break: ({ evidence }) => (evidence.stock = [...evidence.stock, { _id: 'pear', available: 1, reserved: 0, shipped: 0 }]),
+    break: ({ evidence }) =>
+      (evidence.stock = [...evidence.stock, { _id: 'pear', available: 1, reserved: 0, shipped: 0 }]),
   },
   'a piece that is missing from the shelf': {
     kind: 'altered',

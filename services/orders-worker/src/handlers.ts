@@ -26,8 +26,7 @@ async function command(context: Context, order: OrderCommand, collections: Order
   const outcome = await applyCommand(
     {
       session: context.session,
-      // The types of `decide` are those of the catalogue; a union cannot be handed on as one of its members.
-      emit: ({ eventType, payload }, place) => context.emit({ ...place, eventType, payload } as EmittedOrder),
+      emit: ({ eventType, payload }, place) => context.emit({ ...place, eventType, payload }),
     },
     { orderId, command: order, expected: { kind: 'any' } },
     collections,
@@ -36,5 +35,3 @@ async function command(context: Context, order: OrderCommand, collections: Order
   if (outcome.kind === 'rejected')
     context.logger.info({ orderId, rejection: outcome.rejection }, 'order left as it is');
 }
-
-type EmittedOrder = Parameters<Context['emit']>[0];

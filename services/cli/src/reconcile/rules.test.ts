@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import type { EventFacts, OrderFacts } from './facts.js';
+import { differencesOf, sumDifferences } from './rules.js';
+
+const groups = { inventory: 'inventory', shipping: 'shipping', orders: 'orders', points: 'points' };
+const event = (aggregateType: string, eventType: string, change: Partial<EventFacts> = {}): EventFacts => ({
+  eventId: `id of ${eventType}`,
+  eventType,
+  aggregateType,
+  version: 1,
+  status: 'PUBLISHED',
+  groups: { inventory: 'applied', shipping: 'applied', orders: 'applied', points: 'applied' },
+  ...change,
+});
+
+type Loose = Readonly<Record<keyof OrderFacts, unknown>>;
+
+/** An order that went all the way. */
+const completed: Loose = {
+  order: { _id: 'o1', status: 'COMPLETED', totalMinor: 250, payment: { transactionId: 't1', amountMinor: 250 } },
+  payments: [{ _id: 't1', outcome: 'applied', amountMinor: 250 }],
+  refunds: [],
+  reservation: { state: 'committed' },
+  shipment: { state: 'delivered' },
+  award: { state: 'awarded', points: 2 },
+  events: [
+    event('order', 'OrderCreated'),
+    event('order', 'OrderPaid'),
+    event('reservation', 'InventoryCommitted'),
+    event('shipment', 'ShipmentDelivered'),
+  ],
+};
+/** An order that was paid and then cancelled. */
+const cancelled: Loose = {
+  ...completed,
+  order: { ...(completed.order as object), status: 'CANCELLED' },
+  refunds: [{ _id: 't1' }],
+  reservation: { state: 'returned' },
+  shipment: { state: 'returned' },
+  award: { state: 'reversed', points: 2 },
+};
+
+const found = (facts: Loose, change: Partial<Loose>) =>
+  differencesOf({ ...facts, ...change } as unknown as OrderFacts, groups);
+
+describe('reconciliation', () => {
+  it.each([
+    ['completed', completed],
+    ['paid and cancelled', cancelled],
+  ])('finds nothing at an order that was %s', (_name, facts) => {
+    expect(found(facts, {})).toEqual([]);
+  });
+
+  it.each<[string, Loose, Partial<Loose>, string]>([
+    ['a payment that nobody took down', completed, { payments: [] }, 'orders and payments'],
+    [
+      'a payment of another amount',
+      completed,
+      { payments: [{ _id: 't1', outcome: 'applied', amountMinor: 1 }] },
+      'orders and payments',
+    ],
+    ['a refund that nobody is owed', completed, { refunds: [{ _id: 't1' }] }, 'orders and payments'],
+    ['a refund that is missing', cancelled, { refunds: [] }, 'orders and payments'],
+    [
+      'stock that did not leave the shelf',
+      completed,
+      { reservation: { state: 'reserved' }, shipment: null },
+      'orders and stock',
+    ],
+    [
+      'stock that did not come back',
+      cancelled,
+      { reservation: { state: 'committed' }, shipment: { state: 'delivered' } },
+      'orders and stock',
+    ],
+    ['a shipment that is missing', completed, { shipment: null }, 'stock and shipments'],
+    ['a shipment that did not come back', cancelled, { shipment: { state: 'delivered' } }, 'stock and shipments'],
+    ['points that are missing', completed, { award: null }, 'orders and points'],
+    ['points of another amount', completed, { award: { state: 'awarded', points: 3 } }, 'orders and points'],
+    ['points that were not taken back', cancelled, { award: { state: 'awarded', points: 2 } }, 'orders and points'],
+    [
+      'a delivered order that is not completed',
+      completed,
+      { order: { ...(completed.order as object), status: 'PAID' } },
+      'orders and shipments',
+    ],
+  ])('finds %s', (_name, facts, change, between) => {
+    expect(found(facts, change).map((difference) => difference.between)).toEqual([between]);
+  });
+
+  it.each<[string, Partial<EventFacts>, string]>([
+    ['is not published', { status: 'DEAD' }, 'is DEAD in the outbox'],
+    ['was not settled', { groups: {} }, 'has not been settled by group shipping'],
+    ['is a dead letter', { groups: { shipping: 'parked (dead)' } }, 'is parked (dead) in group shipping'],
+  ])('names the event at which the story stopped when it %s', (_name, change, why) => {
+    const [created, paid, committed] = completed.events as readonly EventFacts[];
+    const events = [created, paid, { ...committed, ...change }];
+    expect(found(completed, { shipment: null, events })).toMatchObject([
+      { orderId: 'o1', brokeAt: { eventType: 'InventoryCommitted', why } },
+    ]);
+  });
+
+  it('says that an effect is wrong where every event was settled', () => {
+    expect(found(completed, { award: null })).toMatchObject([{ brokeAt: null }]);
+  });
+
+  it('finds sums that are not what they consist of', () => {
+    const sums = [
+      { of: 'a', kept: 1, addsUpTo: 1 },
+      { of: 'b', kept: 1, addsUpTo: 2 },
+    ];
+    expect(sumDifferences('points and awards', sums)).toMatchObject([
+      { detail: 'b is 1, and what it consists of adds up to 2' },
+    ]);
+  });
+});
