@@ -44,6 +44,17 @@ export default defineConfig({
       onTheStack('e2e', 180_000),
       onTheStack('faults', 180_000),
       onTheStack('proof', 900_000),
+      {
+        ...shared,
+        // Each as its readers run it: on a stack of its own.
+        test: {
+          name: 'examples',
+          include: ['docs/examples/*/src/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+          fileParallelism: false,
+        },
+      },
     ],
   },
 });
