@@ -88,6 +88,38 @@ describe('a worker', () => {
   });
 });
 
+describe('a definition is refused', () => {
+  it.each([
+    ['has a blank', 'my group', /has "my group" as the default of GROUP; accepted: 1 to 100 letters/],
+    ['is too long', 'g'.repeat(101), /as the default of GROUP; accepted: 1 to 100 letters/],
+    ['is empty', '', /has "" as the default of GROUP/],
+    ['is one of the broker’s own', 'CID_RMQ_SYS_mine', /not beginning with CID_RMQ_SYS_/],
+    ['has no number behind its @', 'sample@next', /with @ and a number for a generation/],
+  ])('whose group %s, which RocketMQ would not take', (_name, group, message) => {
+    expect(() => defineConsumer({ ...definition, group })).toThrow(message);
+    expect(() => defineConsumer({ ...definition, group })).toThrow(
+      expect.objectContaining({ code: 'NP_CONFIG_INVALID' }),
+    );
+  });
+
+  it.each([
+    ['database', { database: 'my.database' }, /has "my.database" as the default of MONGODB_DB/],
+    [
+      'topic',
+      { subscriptions: [{ producer: 'x', topic: 'a topic' }] as const },
+      /has "a topic" as the default of X_TOPIC/,
+    ],
+    ['producer', { subscriptions: [{ producer: 'x y', topic: 't' }] as const }, /has "x y" as the default of X_Y_DB/],
+    ['port', { port: 65_536 }, /has "65536" as the default of PORT; accepted: a whole number from 0 to 65535/],
+  ])('whose %s does not fit, before any variable is read', (_name, part, message) => {
+    expect(() => defineConsumer({ ...definition, ...part })).toThrow(message);
+  });
+
+  it.each(['sample', 'a%b_c-D9', 'sample@2', 'g'.repeat(100)])('but not for the group %s', (group) => {
+    expect(() => defineConsumer({ ...definition, group })).not.toThrow();
+  });
+});
+
 describe('what is wrong in a definition shows before it runs', () => {
   type Handlers = HandlersOf<Events>;
 
@@ -179,6 +211,15 @@ describe('the handlers of a worker', () => {
     };
     await engineHandlers(handlers, { catalogue, topics: ['notes'], logger })['Noted']?.(context);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ msg: 'x', eventId: 'e1', aggregateVersion: 3, attempt: 4 });
+  });
+
+  it('that leave a whole topic without any are a warning that names the topic and what would be ignored', () => {
+    lines.length = 0;
+    engineHandlers({ Noted: () => Promise.resolve() }, { catalogue, topics: ['notes', 'files', 'elsewhere'], logger });
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ level: 'warn', topic: 'files', eventTypes: ['Filed'] }),
+      expect.objectContaining({ level: 'warn', topic: 'elsewhere', eventTypes: [] }),
+    ]);
   });
 
   it.each<[string, HandlersOf<Events>, RegExp]>([

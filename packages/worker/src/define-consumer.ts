@@ -6,6 +6,7 @@ import type { ClientSession, Db, MongoClient } from 'mongodb';
 import type { HandlersOf } from './handlers.js';
 import {
   assertDistinctNames,
+  assertUsableDefaults,
   subscriptionSettings,
   workerSettings,
   type Subscription,
@@ -71,7 +72,7 @@ export interface WorkerParts {
 /**
  * A worker as a service, for `runService`: settings, health server, collections, preflight of topics and group, registration of the group
  * with its producers, the consumer with inbox and outbox, and an orderly stop. Refuses with NP_CONFIG_INVALID a definition whose
- * settings collide; at the start, one with handlers that could never run.
+ * settings collide, or whose defaults (group, database, topics) do not fit; at the start, one with handlers that could never run.
  */
 export function defineConsumer<
   const Events extends readonly EventDefinition[],
@@ -92,6 +93,7 @@ export function defineConsumer<
     );
   }
   assertDistinctNames(name, table);
+  assertUsableDefaults(name, table);
   return {
     name,
     description,

@@ -45,7 +45,8 @@ type AnyHandler = (context: HandlerContext<ClientSession> & { readonly logger: L
 
 /**
  * The handlers as the engine takes them. Refuses, with NP_CONFIG_INVALID, a handler that could never run: of a type that the catalogue
- * does not have, or whose topic is not subscribed to.
+ * does not have, or whose topic is not subscribed to. A topic without any handler is only told: a group may well wish to know that
+ * the events exist, but more often a handler was forgotten.
  */
 export function engineHandlers<Events extends readonly EventDefinition[]>(
   handlers: HandlersOf<Events>,
@@ -58,7 +59,19 @@ export function engineHandlers<Events extends readonly EventDefinition[]>(
     // Its data was read by the catalogue, which is what its type promises, before the engine calls it.
     engine[type] = (context) => handler({ ...context, logger: loggerOf(context, logger) });
   }
+  for (const topic of topics) {
+    const eventTypes = typesOn(topic, catalogue);
+    if (eventTypes.some((type) => type in engine)) continue;
+    logger.warn(
+      { topic, eventTypes },
+      'topic is subscribed to without any handler: all of its events are settled as ignored',
+    );
+  }
   return engine;
+}
+
+function typesOn(topic: string, { events }: Catalogue): readonly string[] {
+  return [...new Set(events.filter((event) => event.topic === topic).map(({ type }) => type))];
 }
 
 function assertCanRun(type: string, { catalogue, topics }: { catalogue: Catalogue; topics: readonly string[] }): void {

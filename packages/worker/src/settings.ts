@@ -34,10 +34,12 @@ export interface WorkerDefaults {
 }
 
 const name = text({ charactersMax: 120, pattern: /^[%A-Za-z0-9_-]+$/, accepts: '1 to 120 letters, digits, %, _ or -' });
+/** RocketMQ takes 120 characters, of which a generation needs some, and keeps the prefix for groups of its own. */
 const groupName = text({
   charactersMax: 100,
-  pattern: /^[%A-Za-z0-9_-]+(@[1-9][0-9]{0,3})?$/,
-  accepts: '1 to 100 letters, digits, %, _ or -, with @ and a number for a generation',
+  pattern: /^(?!CID_RMQ_SYS_)[%A-Za-z0-9_-]+(@[1-9][0-9]{0,3})?$/,
+  accepts:
+    '1 to 100 letters, digits, %, _ or -, with @ and a number for a generation; not beginning with CID_RMQ_SYS_, as the broker’s own do',
 });
 const databaseName = text({
   charactersMax: 38,
@@ -200,6 +202,17 @@ export function assertDistinctNames(worker: string, table: SettingTable): void {
     'NP_CONFIG_INVALID',
     `Two settings of ${worker} are called ${repeated}; give a subscription another topicSetting, or your own setting another name.`,
   );
+}
+
+/** What is wrong in a definition shows when it is made, and not only where no variable hides it. */
+export function assertUsableDefaults(worker: string, table: SettingTable): void {
+  for (const { name: variable, kind, default: value } of Object.values(table)) {
+    if (value === undefined || kind.schema.safeParse(value).success) continue;
+    throw new NightporterError(
+      'NP_CONFIG_INVALID',
+      `The definition of ${worker} has ${JSON.stringify(value)} as the default of ${variable}; accepted: ${kind.accepts}.`,
+    );
+  }
 }
 
 function databaseKey(producer: string): string {
