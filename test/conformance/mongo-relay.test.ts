@@ -12,6 +12,7 @@ import { namespace, resumeToken, type EventId, type Namespace } from '@nightport
 import {
   captureConformance,
   checkpointStoreConformance,
+  instanceRegistryConformance,
   leaseStoreConformance,
   outboxActionsConformance,
   outboxMarkerConformance,
@@ -20,6 +21,7 @@ import {
   pollingConformance,
   relayControlsConformance,
   repairLogConformance,
+  shardMapStoreConformance,
   type MarkerFixture,
   type OutboxFixture,
   type PollingFixture,
@@ -46,6 +48,13 @@ interface Outboxes extends OutboxFixture {
 }
 
 leaseStoreConformance('MongoDB', async () => ({ leases: (await relayStores()).leases, passTime }));
+
+instanceRegistryConformance('MongoDB', async () => ({ instances: (await relayStores()).instances, passTime }));
+
+shardMapStoreConformance('MongoDB', async () => {
+  const { shardMaps, leases } = await relayStores();
+  return { shardMaps, leases, passTime };
+});
 
 checkpointStoreConformance('MongoDB', async () => ({
   checkpoints: (await relayStores()).checkpoints,

@@ -15,6 +15,8 @@ export const OUTBOX_COLLECTIONS = {
 
 export const RELAY_COLLECTIONS = {
   leases: 'relay_leases',
+  shardMap: 'relay_shard_map',
+  instances: 'relay_instances',
   checkpoints: 'relay_checkpoints',
   repairs: 'relay_repairs',
   controls: 'relay_controls',
@@ -98,6 +100,8 @@ const OUTBOX_PLAN: Plan = {
 
 const RELAY_PLAN: Plan = {
   [RELAY_COLLECTIONS.leases]: [],
+  [RELAY_COLLECTIONS.shardMap]: [],
+  [RELAY_COLLECTIONS.instances]: [],
   [RELAY_COLLECTIONS.checkpoints]: [],
   [RELAY_COLLECTIONS.repairs]: [{ name: 'newest', key: { shard: 1, at: -1 } }],
   [RELAY_COLLECTIONS.controls]: [],

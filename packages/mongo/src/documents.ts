@@ -13,6 +13,24 @@ export interface LeaseDocument {
   readonly expiresAt: Date;
 }
 
+/** `relay_instances`: `_id` is the relay's owner; it lives until `expiresAt`. */
+export interface InstanceDocument {
+  readonly _id: string;
+  /** Ids of the shards that it shares with others that have the same. */
+  readonly shards: readonly string[];
+  readonly expiresAt: Date;
+}
+
+/** `relay_shard_map`: the one document, `_id` is `shards`. */
+export interface ShardMapDocument {
+  readonly _id: string;
+  /** Ids of the shards that all slots are divided into. */
+  readonly shards: readonly string[];
+  /** Raised by every change. */
+  readonly revision: number;
+  readonly agreedAt: Date;
+}
+
 /** `relay_checkpoints`: `_id` is the shard. */
 export interface CheckpointDocument {
   readonly _id: string;

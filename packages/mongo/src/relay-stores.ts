@@ -2,6 +2,7 @@ import type { NightporterError, Namespace } from '@nightporter/protocol';
 import type {
   Capture,
   CheckpointStore,
+  InstanceRegistry,
   LeaseStore,
   OutboxMarker,
   OutboxReader,
@@ -9,12 +10,14 @@ import type {
   Polling,
   RelayControls,
   RepairLog,
+  ShardMapStore,
 } from '@nightporter/relay';
 import type { MongoClient } from 'mongodb';
 import { createCapture } from './capture.js';
 import { createCheckpointStore } from './checkpoints.js';
 import { namespaceParts } from './collections.js';
 import { durableDatabase } from './database.js';
+import { createInstanceRegistry } from './instances.js';
 import { createLeaseStore } from './leases.js';
 import { createOutboxMarker } from './outbox-marker.js';
 import { createOutboxReader } from './outbox-reader.js';
@@ -22,10 +25,11 @@ import { createOutboxStats } from './outbox-stats.js';
 import { createPolling } from './polling.js';
 import { createRelayControls } from './relay-controls.js';
 import { createRepairLog } from './repairs.js';
+import { createShardMapStore } from './shard-map.js';
 
 export interface RelayStoresOptions {
   readonly client: MongoClient;
-  /** The relay's own database: leases, checkpoints, repairs, controls. */
+  /** The relay's own database: leases, the map of shards, instances, checkpoints, repairs, controls. */
   readonly database: string;
   /** The outboxes that it serves, `database.collection` each. */
   readonly namespaces: readonly Namespace[];
@@ -39,6 +43,8 @@ export interface RelayStoresOptions {
 
 export interface RelayStores {
   readonly leases: LeaseStore;
+  readonly shardMaps: ShardMapStore;
+  readonly instances: InstanceRegistry;
   readonly checkpoints: CheckpointStore;
   readonly capture: Capture;
   readonly reader: OutboxReader;
@@ -56,6 +62,8 @@ export function createRelayStores(options: RelayStoresOptions): RelayStores {
   const database = durableDatabase(client, options.database);
   return {
     leases: createLeaseStore(database),
+    shardMaps: createShardMapStore(database),
+    instances: createInstanceRegistry(database),
     checkpoints: createCheckpointStore(database),
     capture: createCapture({ client, namespaces, onWarning }),
     reader: createOutboxReader({ client, namespaces, claimMs, owner }),

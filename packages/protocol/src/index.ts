@@ -23,6 +23,7 @@ export {
   type ResumeToken,
   type Slot,
 } from './ids.js';
+export { fairShare, shareStep, type ShareStep, type Sharing } from './fair-share.js';
 export { Fifo } from './fifo.js';
 export { laneKeyOf, type Lane, type LaneItem, type LaneRow } from './lane.js';
 export type { Sighting } from './lane-offer.js';
@@ -31,7 +32,7 @@ export { leaseDeadline, renewEveryMs } from './lease-timing.js';
 export type { FailureVerdict, SendFailure } from './publish-failure.js';
 export type { LanePolicy } from './lane-policy.js';
 export { PublishLanes, type MarkResult } from './publish-lanes.js';
-export { ALL_SLOTS, SLOT_COUNT, slotOf } from './slots.js';
+export { ALL_SLOTS, SLOT_COUNT, slotOf, slotsOfShard } from './slots.js';
 export { NOTHING_PAUSED, samePause, type Pause } from './pause.js';
 export { TokenBucket, steadyRate, type RateLimit } from './token-bucket.js';
 export {

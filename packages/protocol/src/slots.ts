@@ -16,3 +16,8 @@ export function slotOf(eventKey: string): Slot {
   }
   return slot((hash >>> 0) % SLOT_COUNT);
 }
+
+/** The slots of one of `shards` shards (1 to 64): ranges that follow each other, whose lengths differ by one at most. */
+export function slotsOfShard({ shard, shards }: { shard: number; shards: number }): readonly Slot[] {
+  return ALL_SLOTS.filter((candidate) => Math.floor((candidate * shards) / SLOT_COUNT) === shard);
+}

@@ -1,4 +1,4 @@
-import { ALL_SLOTS, NightporterError, type Slot } from '@nightporter/protocol';
+import { ALL_SLOTS, NightporterError, SLOT_COUNT, slotsOfShard, type Slot } from '@nightporter/protocol';
 import type { ShardId } from './ports.js';
 
 /** A range of slots that is leased as one. The id names lease and checkpoint, so another range needs another id. */
@@ -7,11 +7,28 @@ export interface Shard {
   readonly slots: readonly Slot[];
 }
 
+/** All slots in `count` shards. The ids name count and place, so that no two divisions share a lease or a checkpoint. Throws NP_CONFIG_INVALID. */
+export function shardsOf(count: number): readonly Shard[] {
+  if (!Number.isSafeInteger(count) || count < 1 || count > SLOT_COUNT) {
+    throw invalid('shards', String(count), `1 to ${SLOT_COUNT} shards`);
+  }
+  if (count === 1) return [{ id: 'all', slots: ALL_SLOTS }];
+  return Array.from({ length: count }, (_, shard) => ({
+    id: `${count}-${shard}`,
+    slots: slotsOfShard({ shard, shards: count }),
+  }));
+}
+
 /** Limits and times of a relay. Times are milliseconds on the relay's own monotonic clock unless the name says otherwise. */
 export interface RelayOptions {
   /** Names this process start; never used twice, so that a restarted process is a new owner. */
   readonly owner: string;
   readonly shards: readonly Shard[];
+  /**
+   * Shares the shards out with the other instances of the database: each takes its fair part, and all of them must be given the same shards.
+   * Otherwise it takes whatever is free of its own.
+   */
+  readonly sharesShards: boolean;
 
   /** How long a lease is granted for (database clock); renewed after a third of it. */
   readonly leaseMs: number;
@@ -98,7 +115,8 @@ export interface RelayOptions {
 }
 
 export const RELAY_DEFAULTS: Omit<RelayOptions, 'owner'> = {
-  shards: [{ id: 'all', slots: ALL_SLOTS }],
+  shards: shardsOf(1),
+  sharesShards: false,
   leaseMs: 15_000,
   standbyEveryMs: 1_000,
   drainMs: 10_000,

@@ -36,6 +36,38 @@ export interface LeaseStore {
   release(request: { shard: ShardId; owner: string; epoch: Epoch }): Promise<void>;
 }
 
+/** The shards that all slots are divided into, named by their ids. */
+export type ShardMap = readonly ShardId[];
+
+/**
+ * The instances that share shards, on the database's clock. `announce` says that `instance` lives for `durationMs` from now and has the shards
+ * of `map`, and resolves with all that live now and have the same, itself included. `leave` takes that back at once. A call that executes late makes an instance look alive for
+ * `durationMs` more, which costs time and nothing else: what may be sent is decided by leases.
+ */
+export interface InstanceRegistry {
+  announce(request: { instance: string; map: ShardMap; durationMs: number }): Promise<readonly string[]>;
+  leave(request: { instance: string }): Promise<void>;
+}
+
+export type ShardMapOutcome =
+  | { readonly kind: 'agreed' }
+  /** Another division of the slots is served, or was agreed on just now; `reason` says which, for people. */
+  | { readonly kind: 'other'; readonly reason: string };
+
+/**
+ * Which division of the slots is served: one document with a revision for all relays of the database. No lease of a shard outside the map may
+ * be alive where a shard of it is served.
+ *
+ * `agree` is asked before a lease is asked for. Another map gives way to `map` where none of its leases is alive and it was agreed on
+ * `settleMs` ago or longer (database clock), by one update that is conditional on the revision that was read. `check` is asked
+ * after a lease was taken over and before anything is done in its epoch; it changes nothing. Since each of two relays with different maps
+ * writes its lease first and looks for the other's then, at least one of them finds the other.
+ */
+export interface ShardMapStore {
+  agree(request: { map: ShardMap; settleMs: number }): Promise<ShardMapOutcome>;
+  check(request: { map: ShardMap }): Promise<ShardMapOutcome>;
+}
+
 export type CheckpointClaim =
   | { readonly kind: 'claimed'; readonly token: ResumeToken | null }
   /** A later epoch has claimed it. */
@@ -259,6 +291,12 @@ export type RelayObserver = (event: RelayEvent) => void;
 export type RelayEvent =
   | { readonly kind: 'lease-acquired'; readonly shard: ShardId; readonly epoch: Epoch }
   | { readonly kind: 'lease-lost'; readonly shard: ShardId; readonly epoch: Epoch; readonly reason: string }
+  /** How many live, and how many shards this one should have. */
+  | { readonly kind: 'share-changed'; readonly instances: number; readonly share: number }
+  /** Given back because other instances have less than their share. */
+  | { readonly kind: 'shard-given-back'; readonly shard: ShardId }
+  /** Told when it begins: no lease is asked for, or kept, while another division of the slots is served. */
+  | { readonly kind: 'other-shard-map'; readonly reason: string }
   | { readonly kind: 'capture-opened'; readonly shard: ShardId; readonly resumed: boolean }
   | { readonly kind: 'capture-lost'; readonly shard: ShardId; readonly error: unknown }
   | { readonly kind: 'repaired'; readonly shard: ShardId; readonly reason: string; readonly rows: number }

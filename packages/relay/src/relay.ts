@@ -3,6 +3,7 @@ import { relayOptions, type RelayOptions } from './options.js';
 import type {
   Capture,
   CheckpointStore,
+  InstanceRegistry,
   LeaseStore,
   OutboxMarker,
   OutboxReader,
@@ -12,14 +13,20 @@ import type {
   RelayControls,
   RelayObserver,
   RepairLog,
+  ShardMapStore,
 } from './ports.js';
+import { ShardMapGuard } from './shard-map-guard.js';
 import { ShardRunner } from './shard-runner.js';
+import { ShardShare } from './shard-share.js';
+import { ShareWatch } from './share-watch.js';
 import type { RelaySnapshot } from './snapshot.js';
 import { StatsWatch } from './stats-watch.js';
 
 /** The world of a relay. */
 export interface RelayPorts {
   readonly leases: LeaseStore;
+  readonly shardMaps: ShardMapStore;
+  readonly instances: InstanceRegistry;
   readonly checkpoints: CheckpointStore;
   readonly capture: Capture;
   readonly reader: OutboxReader;
@@ -51,22 +58,32 @@ export function createRelay(ports: RelayPorts, options: { owner: string } & Part
   const complete = relayOptions(options);
   const { sendsPerSecondMax } = complete;
   const rate = sendsPerSecondMax === null ? null : new TokenBucket(steadyRate(sendsPerSecondMax));
-  const runners = complete.shards.map((shard) => new ShardRunner({ ports, options: complete, shard, rate }));
-  const { stats, clock, observe } = ports;
+  const hasMany = complete.shards.length > 1;
+  // One shard is everybody's to ask for: there is nothing to share out.
+  const share = complete.sharesShards ? new ShardShare(hasMany ? null : 1) : null;
+  const shared = share === null ? null : { share, map: new ShardMapGuard({ ports, options: complete }) };
+  const runners = complete.shards.map(
+    (shard) => new ShardRunner({ ports, options: complete, shard, rate, sharing: shared }),
+  );
+  const { stats, clock, observe, instances } = ports;
+  const sharing =
+    share === null || !hasMany
+      ? null
+      : new ShareWatch({ instances, clock, observe, options: complete, share, runners });
   const { statsEveryMs: everyMs, callMs } = complete;
   const isWanted = (): boolean => runners.some((runner) => runner.isServing);
   const watch = stats === undefined ? null : new StatsWatch({ stats, clock, observe, everyMs, callMs, isWanted });
+  const parts = [...runners, ...[watch, sharing].filter((part) => part !== null)];
   let running: Promise<void> | null = null;
 
   function stopAll(): void {
-    for (const runner of runners) runner.stop();
-    watch?.stop();
+    for (const part of parts) part.stop();
   }
 
   /** A shard whose invariants are broken takes the others with it: the process should restart. */
   async function runAll(): Promise<void> {
     const results = await Promise.allSettled(
-      [...runners, ...(watch === null ? [] : [watch])].map((part) =>
+      parts.map((part) =>
         part.run().catch((error: unknown) => {
           stopAll();
           throw error;
@@ -84,6 +101,7 @@ export function createRelay(ports: RelayPorts, options: { owner: string } & Part
     },
     snapshot: () => ({
       owner: complete.owner,
+      sharing: sharing?.snapshot() ?? null,
       outbox: watch?.latest ?? null,
       shards: runners.map((runner) => runner.snapshot()),
     }),

@@ -104,12 +104,17 @@ export class Session {
     this.#finish('lost');
   }
 
-  /** Stops sending, waits for what is in flight and its marks, saves the checkpoint, and is over by `untilMs`. */
+  /** Stops sending, waits for what is in flight and its marks, saves the checkpoint, and is over by `untilMs`. Again: only to be over earlier. */
   async drain(untilMs: number): Promise<void> {
-    this.#isDraining = true;
     const { over } = this;
     const { clock } = this.#details.ports;
     const isOver = (): boolean => over.rungForGood;
+    if (this.#isDraining) {
+      await waitUntil(clock, { untilMs, isDone: isOver, wakeups: [over] });
+      this.#finish('drained');
+      return;
+    }
+    this.#isDraining = true;
     const noneInFlight = (): boolean => isOver() || this.#context.lanes.sendsInFlight === 0;
     await waitUntil(clock, { untilMs, isDone: noneInFlight, wakeups: [this.#sender.ended, over] });
     const allMarked = (): boolean => isOver() || this.#marks.isEmpty;
@@ -144,6 +149,7 @@ export class Session {
       checkpointSeq: this.#saver.savedSeq,
       leaseFailuresInARow: progress.leaseFailuresInARow,
       sinceLeaseAnswerMs: since(progress.leaseAnsweredAtMs),
+      otherMap: null,
       sinceAheadMs: since(progress.aheadAtMs),
       unmarkedForMs: progress.unmarkedForMs(nowMs),
       uncoveredForMs: since(this.#saver.uncoveredSinceMs),

@@ -12,7 +12,9 @@ import { Progress } from './counts.js';
 import type { RelayOptions, Shard } from './options.js';
 import type { RelayPorts } from './relay.js';
 import { Session } from './session.js';
-import type { ShardSnapshot } from './snapshot.js';
+import type { ShardMapGuard } from './shard-map-guard.js';
+import type { ShardShare } from './shard-share.js';
+import type { ShardSnapshot, ShardState } from './snapshot.js';
 import { isOutage, limited, storeUnavailable } from './waiting.js';
 
 export interface ShardRunnerDetails {
@@ -21,6 +23,8 @@ export interface ShardRunnerDetails {
   readonly shard: Shard;
   /** Shared by all shards of the process. */
   readonly rate: TokenBucket | null;
+  /** Shared by all shards of the process. Null where shards are not shared out: then the lease alone decides. */
+  readonly sharing: { readonly share: ShardShare; readonly map: ShardMapGuard } | null;
 }
 
 /** A lease that is ours, and until when we may act on it. */
@@ -35,18 +39,24 @@ type LeaseAnswer =
 /**
  * Asks for the lease of one shard and, while it has it, runs a session in its epoch.
  *
- * *Standing by*: the lease is somebody else's, or the database does not answer; asked for every `standbyEveryMs`. *Serving*:
+ * *Elsewhere*: this instance has its share of the shards, and does not ask. *Standing by*: the lease is somebody else's, or the database does not answer; asked for every `standbyEveryMs`. *Serving*:
  * ours, renewed after a third of its length. A renewal in another epoch means that it expired in between: the session is over, and a new
- * one begins. *Stopping*: the session drains, its lease renewed meanwhile; then the lease is given back.
+ * one begins. *Giving back*: others have less than their share; as when stopping, and then it is asked for again in its turn. *Stopping*: the session drains, its lease renewed meanwhile; then the lease is given back.
  */
 export class ShardRunner {
   readonly #ports: RelayPorts;
   readonly #options: RelayOptions;
   readonly #shard: Shard;
   readonly #rate: TokenBucket | null;
+  readonly #share: ShardShare | null;
+  readonly #map: ShardMapGuard | null;
   readonly #stop = new Wakeup();
   readonly #progress = new Progress();
   #session: Session | null = null;
+  /** Begins to drain the session; null while there is none, or nothing renews its lease any more. */
+  #drain: (() => void) | null = null;
+  #hasPlace = false;
+  #isGivingBack = false;
   #hasStopped = false;
 
   constructor(details: ShardRunnerDetails) {
@@ -54,6 +64,8 @@ export class ShardRunner {
     this.#options = details.options;
     this.#shard = details.shard;
     this.#rate = details.rate;
+    this.#share = details.sharing?.share ?? null;
+    this.#map = details.sharing?.map ?? null;
   }
 
   stop(): void {
@@ -67,14 +79,31 @@ export class ShardRunner {
     const backoff = { firstMs: Math.min(databaseDelayMs, standbyEveryMs), maxMs: standbyEveryMs };
     let failures = 0;
     while (!this.#isStopping()) {
-      const answer = await this.#acquire(new Wakeup());
+      if (!this.#takePlace()) {
+        await sleep(clock, standbyEveryMs, this.#stop, ...(this.#share === null ? [] : [this.#share.changed]));
+        continue;
+      }
+      const answer = await this.#ask();
       failures = answer.kind === 'unknown' ? failures + 1 : 0;
       let lease: HeldLease | null = answer.kind === 'held' ? answer : null;
       while (lease !== null && clock.now() < lease.deadlineMs && !this.#isStopping()) lease = await this.#serve(lease);
+      this.#freePlace();
       const waitMs = failures > 0 ? backoffMs(backoff, failures, random) : standbyEveryMs;
       await sleep(clock, waitMs, this.#stop);
     }
     this.#hasStopped = true;
+  }
+
+  /** Has the session drain and gives its lease back, since others have less than their share. Nothing happens where there is none. */
+  giveBack(): void {
+    if (this.#drain === null || this.#isGivingBack) return;
+    this.#isGivingBack = true;
+    this.#ports.observe({ kind: 'shard-given-back', shard: this.#shard.id });
+    this.#drain();
+  }
+
+  get isGivingBack(): boolean {
+    return this.#isGivingBack;
   }
 
   /** Holds the lease, and works. */
@@ -88,7 +117,7 @@ export class ShardRunner {
     const { leaseAnsweredAtMs } = this.#progress;
     return {
       shard: this.#shard.id,
-      state: this.#hasStopped ? 'stopped' : 'standby',
+      state: this.#idleState(),
       epoch: null,
       windowMax,
       sendsInFlight: 0,
@@ -100,6 +129,7 @@ export class ShardRunner {
       checkpointSeq: 0,
       leaseFailuresInARow: this.#progress.leaseFailuresInARow,
       sinceLeaseAnswerMs: leaseAnsweredAtMs === null ? null : this.#ports.clock.now() - leaseAnsweredAtMs,
+      otherMap: this.#map?.otherMap ?? null,
       sinceAheadMs: null,
       unmarkedForMs: null,
       uncoveredForMs: null,
@@ -114,10 +144,39 @@ export class ShardRunner {
     };
   }
 
-  /** Runs a session in the epoch of a lease. Returns the lease of the next epoch, if that is ours again already. */
+  #idleState(): ShardState {
+    if (this.#hasStopped) return 'stopped';
+    const { share } = this.#share ?? { share: null };
+    if (this.#hasPlace || share === null) return 'standby';
+    return share > 0 && this.#map?.otherMap != null ? 'standby' : 'elsewhere';
+  }
+
+  /** Whether this shard may be asked for: always, unless shards are shared out. */
+  #takePlace(): boolean {
+    this.#hasPlace = this.#share === null || this.#share.take(this.#shard.id);
+    return this.#hasPlace;
+  }
+
+  #freePlace(): void {
+    this.#hasPlace = false;
+    this.#share?.free(this.#shard.id);
+  }
+
+  async #ask(): Promise<LeaseAnswer> {
+    const answer = (await this.#map?.beforeAsking({ progress: this.#progress, over: this.#stop })) ?? 'agreed';
+    if (answer !== 'agreed') return { kind: answer === 'other' ? 'refused' : 'unknown' };
+    return await this.#acquire(new Wakeup());
+  }
+
+  /** Runs a session in the epoch of a lease, if no other division of the slots is served. Returns the lease of the next epoch, if that is ours again already. */
   async #serve({ epoch, deadlineMs }: HeldLease): Promise<HeldLease | null> {
     const { observe } = this.#ports;
     const shard = this.#shard.id;
+    const map = await this.#map?.beforeServing({ progress: this.#progress, over: this.#stop });
+    if (map !== undefined && map !== 'agreed') {
+      await this.#release(epoch);
+      return null;
+    }
     const session = new Session({
       ports: this.#ports,
       options: this.#options,
@@ -136,6 +195,7 @@ export class ShardRunner {
     });
     const [end, next] = await Promise.all([session.run(), renewed]);
     this.#session = null;
+    this.#isGivingBack = false;
     if (end !== 'drained') observe({ kind: 'lease-lost', shard, epoch, reason: end });
     if (end !== 'lost') await this.#release(epoch);
     return end === 'lost' ? next : null;
@@ -150,6 +210,8 @@ export class ShardRunner {
     const forgetStop = this.#stop.onceRung(() => {
       draining.push(session.drain(clock.now() + this.#options.drainMs));
     });
+    // The lease is renewed meanwhile, so there is time for every send in flight to end.
+    this.#drain = () => draining.push(session.drain(clock.now() + this.#options.sendMs + this.#options.drainMs));
     let next: HeldLease | null = null;
     let waitMs = everyMs;
     while (!session.isOver()) {
@@ -166,6 +228,7 @@ export class ShardRunner {
       if (answer.kind === 'held') next = answer;
     }
     forgetStop();
+    this.#drain = null;
     await Promise.all(draining);
     return next;
   }

@@ -2,12 +2,12 @@ import type { Epoch, Pause } from '@nightporter/protocol';
 import type { OutboxFigures, ShardId } from './ports.js';
 
 /**
- * `standby`: another owner has the lease, or it is being asked for. `starting`: claims the checkpoint and opens the stream.
+ * `elsewhere`: not asked for, since this instance has its share of the shards. `standby`: another owner has the lease, or it is being asked for. `starting`: claims the checkpoint and opens the stream.
  * `sweeping`: reads the outbox before the stream is followed and any token is saved. `following`: the normal state.
  * `polling`: the normal state of a relay that polls. `suspended`: holds a lease that it could not renew in time, and sends nothing. `draining`: stops. `stopped`: has stopped.
  */
 export type ShardState =
-  'standby' | 'starting' | 'sweeping' | 'following' | 'polling' | 'suspended' | 'draining' | 'stopped';
+  'elsewhere' | 'standby' | 'starting' | 'sweeping' | 'following' | 'polling' | 'suspended' | 'draining' | 'stopped';
 
 /** Counted since the process started, over all sessions of the shard. */
 export interface RelayCounts {
@@ -59,6 +59,8 @@ export interface ShardSnapshot {
   readonly leaseFailuresInARow: number;
   /** Milliseconds since the last answer to a request for the lease; null before the first. */
   readonly sinceLeaseAnswerMs: number | null;
+  /** Why another division of the slots keeps this relay from asking for the lease; null while none does. */
+  readonly otherMap: string | null;
   /** Milliseconds since this session last got ahead: read, marked or saved something. Null while it holds no lease. */
   readonly sinceAheadMs: number | null;
   /** How long rows have been in memory with none of them marked; null while there are none. */
@@ -82,8 +84,20 @@ export interface ShardSnapshot {
 /** Figures of the outboxes, and how old they are. */
 export type OutboxSnapshot = OutboxFigures & { readonly ageMs: number };
 
+export interface SharingSnapshot {
+  /** Living instances, itself included, as last told; null before the first answer. */
+  readonly instances: number | null;
+  /** Shards that this one should have; null while it does not know, and then it keeps what it has and asks for no more. */
+  readonly share: number | null;
+  /** Shards that it has. */
+  readonly held: number;
+  readonly announceFailuresInARow: number;
+}
+
 export interface RelaySnapshot {
   readonly owner: string;
+  /** Null where shards are not shared out: there is one, or this relay takes whatever is free. */
+  readonly sharing: SharingSnapshot | null;
   /** Null where nobody reads them: on a standby, before the first reading, and without the port. */
   readonly outbox: OutboxSnapshot | null;
   readonly shards: readonly ShardSnapshot[];

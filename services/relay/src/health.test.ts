@@ -22,7 +22,7 @@ function shardOf(shard: Partial<ShardSnapshot>): ShardSnapshot {
 }
 
 function problemsOf(shard: Partial<ShardSnapshot>, sends: readonly SendHealth[] = []): readonly string[] {
-  return relayProblems({ owner: 'me', outbox: null, shards: [shardOf(shard)] }, sends);
+  return relayProblems({ owner: 'me', sharing: null, outbox: null, shards: [shardOf(shard)] }, sends);
 }
 
 const standby: Partial<ShardSnapshot> = { state: 'standby', sinceReadMs: null, sinceAheadMs: null };

@@ -18,19 +18,27 @@ export interface SendHealth {
  * lease are answered: it is doing its work. So is one that an operator has paused; its snapshot says so.
  */
 export function relayProblems(snapshot: RelaySnapshot, sends: readonly SendHealth[]): readonly string[] {
-  const problems = snapshot.shards.flatMap(shardProblems);
+  const problems = [...sharingProblems(snapshot), ...snapshot.shards.flatMap(shardProblems)];
   return snapshot.shards.some(isServed) ? [...problems, ...sends.flatMap(sendProblems)] : problems;
 }
 
 /** Held by this relay. Where it holds nothing, what its sends came to is of no more interest. */
 function isServed(shard: ShardSnapshot): boolean {
-  return shard.state !== 'standby' && shard.state !== 'stopped';
+  return shard.state !== 'elsewhere' && shard.state !== 'standby' && shard.state !== 'stopped';
+}
+
+/** Where its share is unknown, a relay takes no shard over. */
+function sharingProblems({ sharing }: RelaySnapshot): readonly string[] {
+  if (sharing?.share !== null || sharing.announceFailuresInARow === 0) return [];
+  return [`announced itself ${sharing.announceFailuresInARow} times without an answer, and takes no shard over`];
 }
 
 function shardProblems(shard: ShardSnapshot): readonly string[] {
   const name = `shard ${shard.shard}`;
   const closed = shard.topicsClosed.map((topic) => `topic ${topic} cannot be sent to`);
   switch (shard.state) {
+    case 'elsewhere':
+      return [];
     case 'standby':
       return leaseProblems(shard).map((reason) => `${name} ${reason}`);
     case 'starting':
@@ -47,7 +55,8 @@ function shardProblems(shard: ShardSnapshot): readonly string[] {
   }
 }
 
-function leaseProblems({ leaseFailuresInARow, sinceLeaseAnswerMs }: ShardSnapshot): readonly string[] {
+function leaseProblems({ leaseFailuresInARow, sinceLeaseAnswerMs, otherMap }: ShardSnapshot): readonly string[] {
+  if (otherMap !== null) return [`waits while another division of the slots is served: ${otherMap}`];
   if (leaseFailuresInARow > 0) return [`asked ${leaseFailuresInARow} times for its lease without an answer`];
   if (sinceLeaseAnswerMs === null) return ['has not been told yet who holds its lease'];
   const isStill = longerThan(sinceLeaseAnswerMs);

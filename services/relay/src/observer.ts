@@ -90,6 +90,15 @@ function write(logger: Logger, event: Exclude<RelayEvent, FailedSend | FailedCal
     case 'lease-lost':
       logger.warn({ shard: event.shard, epoch: event.epoch, reason: event.reason }, 'lease lost');
       return;
+    case 'share-changed':
+      logger.info({ instances: event.instances, share: event.share }, 'share of the shards changed');
+      return;
+    case 'shard-given-back':
+      logger.info({ shard: event.shard }, 'shard given back; other instances have less than their share');
+      return;
+    case 'other-shard-map':
+      logger.warn({ reason: event.reason }, 'another division of the slots is served; waiting');
+      return;
     case 'capture-opened':
       logger.info({ shard: event.shard, resumed: event.resumed }, 'change stream opened');
       return;

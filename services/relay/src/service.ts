@@ -1,6 +1,6 @@
 import { connectMongo, createRelayStores, engineOf, ensureRelayCollections } from '@nightporter/mongo';
 import { isNightporterError, namespace } from '@nightporter/protocol';
-import { createRelay, type Relay } from '@nightporter/relay';
+import { createRelay, shardsOf, type Relay } from '@nightporter/relay';
 import { createPublisher, preflightTopic } from '@nightporter/rocketmq';
 import {
   brokerConnection,
@@ -78,6 +78,8 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
     },
     {
       owner,
+      shards: shardsOf(config.shards),
+      sharesShards: true,
       capture: config.capture,
       pollEveryMs: config.pollEveryMs,
       leaseMs: config.leaseMs,
@@ -131,7 +133,8 @@ async function checkTopics(topics: readonly string[], check: TopicCheck): Promis
 
 export const relayService: ServiceDefinition<typeof relaySettings> = {
   name: 'relay',
-  description: 'Carries committed events from the outboxes to RocketMQ, in order. One works, others stand by.',
+  description:
+    'Carries committed events from the outboxes to RocketMQ, in order. One works and others stand by, or they share the work.',
   config: relaySettings,
   start,
 };

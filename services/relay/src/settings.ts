@@ -98,6 +98,14 @@ export const relaySettings = {
     default: 'orders-events,inventory-events',
     description: 'Topics that the outboxes name. Each is checked at the start: it must exist and keep order.',
   }),
+  shards: setting({
+    name: 'SHARDS',
+    kind: integer({ min: 1, max: 64 }),
+    unit: 'shards',
+    default: '1',
+    description:
+      'Parts that the work is divided into and shared out over the relays, each with a change stream of its own. The same for all relays of MONGODB_DB: one with another number waits until no lease of theirs is left.',
+  }),
   leaseMs: setting({
     name: 'LEASE_MS',
     kind: integer({ min: 1_000, max: 600_000 }),

@@ -37,6 +37,8 @@ export interface RelayWorld {
   startRelay(settings?: Record<string, string>): Program;
   /** The relay that holds the lease, and its epoch; null while none does. */
   leader(): Promise<{ readonly relay: Program; readonly epoch: number } | null>;
+  /** How many shards each of these relays holds, and who holds which. */
+  shares(relays: readonly Program[]): Promise<readonly (readonly string[])[]>;
   /** Messages at the broker, repeats included: cheap to ask, so that a proof can watch while it loads the database. */
   messageCount(): Promise<number>;
   publishedCount(): Promise<number>;
@@ -106,6 +108,13 @@ export async function createRelayWorld(request: WorldRequest): Promise<RelayWorl
       const lease = await leases.findOne({});
       const relay = relays.find((one) => one.isRunning && lease?.owner.split(':')[1] === String(one.processId));
       return lease === null || relay === undefined ? null : { relay, epoch: lease.epoch };
+    },
+    shares: async (among) => {
+      const held = await leases.find({ expiresAt: { $gt: new Date() } }).toArray();
+      const processOf = ({ owner }: LeaseDocument): string | undefined => owner.split(':')[1];
+      return among.map((relay) =>
+        held.filter((lease) => processOf(lease) === String(relay.processId)).map(({ _id }) => _id),
+      );
     },
     messageCount,
     publishedCount,

@@ -5,6 +5,7 @@ export { gapFinderConformance, type GapFixture } from './gap-finder.js';
 export { type GroupFixture } from './group-fixture.js';
 export { groupRegistryConformance, type RegistryFixture } from './group-registry.js';
 export { groupStoreConformance } from './group-store.js';
+export { instanceRegistryConformance, type InstanceFixture } from './instance-registry.js';
 export { leaseStoreConformance, type LeaseFixture } from './lease-store.js';
 export { outboxActionsConformance } from './outbox-actions.js';
 export { outboxMarkerConformance, type MarkerFixture, type PublicationRecorded } from './outbox-marker.js';
@@ -18,4 +19,5 @@ export { producerLedgerConformance, type LedgerFixture } from './producer-ledger
 export { repeatedEventsConformance, type RepeatsFixture } from './repeated-events.js';
 export { repairLogConformance, type RepairFixture } from './repair-log.js';
 export { eventually, incomingEvent, uniqueId } from './samples.js';
+export { shardMapStoreConformance, type ShardMapFixture } from './shard-map-store.js';
 export { startedRecordsConformance, type StartedFixture } from './started-records.js';

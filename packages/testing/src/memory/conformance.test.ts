@@ -6,6 +6,7 @@ import {
   gapFinderConformance,
   groupRegistryConformance,
   groupStoreConformance,
+  instanceRegistryConformance,
   leaseStoreConformance,
   outboxActionsConformance,
   outboxMarkerConformance,
@@ -17,6 +18,7 @@ import {
   producerLedgerConformance,
   repairLogConformance,
   repeatedEventsConformance,
+  shardMapStoreConformance,
   startedRecordsConformance,
   uniqueId,
   type GapFixture,
@@ -38,6 +40,17 @@ const second = namespace('second.outbox');
 leaseStoreConformance('the memory', () => {
   const world = createMemoryWorld();
   return Promise.resolve({ leases: world.relayStores().leases, passTime: (byMs) => world.clock.advance(byMs) });
+});
+
+instanceRegistryConformance('the memory', () => {
+  const world = createMemoryWorld();
+  return Promise.resolve({ instances: world.relayStores().instances, passTime: (byMs) => world.clock.advance(byMs) });
+});
+
+shardMapStoreConformance('the memory', () => {
+  const world = createMemoryWorld();
+  const { shardMaps, leases } = world.relayStores();
+  return Promise.resolve({ shardMaps, leases, passTime: (byMs) => world.clock.advance(byMs) });
 });
 
 checkpointStoreConformance('the memory', () =>

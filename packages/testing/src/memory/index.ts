@@ -7,8 +7,10 @@ export { MemoryTransaction } from './group-transaction.js';
 export {
   MemoryCheckpoints,
   MemoryControls,
+  MemoryInstances,
   MemoryLeases,
   MemoryRepairs,
+  MemoryShardMap,
   type CheckpointDocument,
   type CheckpointSave,
   type LeaseDocument,

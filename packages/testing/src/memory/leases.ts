@@ -1,4 +1,11 @@
-import type { CheckpointClaim, LeaseOutcome, RepairRecord, ShardId } from '@nightporter/relay';
+import type {
+  CheckpointClaim,
+  LeaseOutcome,
+  RepairRecord,
+  ShardId,
+  ShardMap,
+  ShardMapOutcome,
+} from '@nightporter/relay';
 import { epoch, type Epoch, type Pause, type ResumeToken } from '@nightporter/protocol';
 import type { DatabaseClock } from './outbox.js';
 
@@ -31,6 +38,66 @@ export class MemoryLeases {
     const held = this.documents.get(request.shard);
     if (held?.owner !== request.owner || held.epoch !== request.epoch) return;
     this.documents.set(request.shard, { ...held, expiresAtMs: Math.min(held.expiresAtMs, this.#clock()) });
+  }
+}
+
+/** `relay_instances`. */
+export class MemoryInstances {
+  readonly #living = new Map<string, { readonly map: string; readonly expiresAtMs: number }>();
+  readonly #clock: DatabaseClock;
+
+  constructor(clock: DatabaseClock) {
+    this.#clock = clock;
+  }
+
+  announce({ instance, map, durationMs }: { instance: string; map: ShardMap; durationMs: number }): readonly string[] {
+    const nowMs = this.#clock();
+    const own = { map: map.join(' '), expiresAtMs: nowMs + durationMs };
+    this.#living.set(instance, own);
+    const alike = [...this.#living].filter(([, other]) => other.expiresAtMs > nowMs && other.map === own.map);
+    return alike.map(([living]) => living);
+  }
+
+  leave({ instance }: { instance: string }): void {
+    this.#living.delete(instance);
+  }
+}
+
+/** `relay_shard_map`. */
+export class MemoryShardMap {
+  #agreed: { readonly map: string; readonly atMs: number } | null = null;
+  readonly #leases: MemoryLeases;
+  readonly #clock: DatabaseClock;
+
+  constructor(leases: MemoryLeases, clock: DatabaseClock) {
+    this.#leases = leases;
+    this.#clock = clock;
+  }
+
+  agree({ map, settleMs }: { map: ShardMap; settleMs: number }): ShardMapOutcome {
+    const nowMs = this.#clock();
+    const served = this.#servedOutside(map);
+    if (served !== null) return served;
+    const isSettling = this.#agreed !== null && this.#agreed.atMs + settleMs > nowMs;
+    if (isSettling) return this.check({ map });
+    if (this.#agreed?.map !== map.join(' ')) this.#agreed = { map: map.join(' '), atMs: nowMs };
+    return { kind: 'agreed' };
+  }
+
+  check({ map }: { map: ShardMap }): ShardMapOutcome {
+    const served = this.#servedOutside(map);
+    if (served !== null) return served;
+    const agreed = this.#agreed?.map;
+    if (agreed === map.join(' ')) return { kind: 'agreed' };
+    return { kind: 'other', reason: `agreed on are the shards ${agreed ?? 'of nobody'}` };
+  }
+
+  #servedOutside(map: ShardMap): ShardMapOutcome | null {
+    for (const [shard, { owner, expiresAtMs }] of this.#leases.documents) {
+      if (map.includes(shard) || expiresAtMs <= this.#clock()) continue;
+      return { kind: 'other', reason: `shard ${shard} is held by ${owner}` };
+    }
+    return null;
   }
 }
 

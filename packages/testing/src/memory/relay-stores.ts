@@ -1,6 +1,7 @@
 import type {
   Capture,
   CheckpointStore,
+  InstanceRegistry,
   LeaseStore,
   OutboxMarker,
   OutboxReader,
@@ -8,8 +9,16 @@ import type {
   Polling,
   RelayControls,
   RepairLog,
+  ShardMapStore,
 } from '@nightporter/relay';
-import type { MemoryCheckpoints, MemoryControls, MemoryLeases, MemoryRepairs } from './leases.js';
+import type {
+  MemoryCheckpoints,
+  MemoryControls,
+  MemoryInstances,
+  MemoryLeases,
+  MemoryRepairs,
+  MemoryShardMap,
+} from './leases.js';
 import type { MemoryGroupRegistry } from './group-registry.js';
 import { toDatabase, type Network } from './network.js';
 import type { MemoryOplog } from './oplog.js';
@@ -20,6 +29,8 @@ import type { Viewer } from './stored-row.js';
 export interface RelayDatabase {
   readonly outbox: MemoryOutbox;
   readonly leases: MemoryLeases;
+  readonly shardMaps: MemoryShardMap;
+  readonly instances: MemoryInstances;
   readonly checkpoints: MemoryCheckpoints;
   readonly repairs: MemoryRepairs;
   readonly controls: MemoryControls;
@@ -29,6 +40,8 @@ export interface RelayDatabase {
 
 export interface RelayStores {
   readonly leases: LeaseStore;
+  readonly shardMaps: ShardMapStore;
+  readonly instances: InstanceRegistry;
   readonly checkpoints: CheckpointStore;
   readonly capture: Capture;
   readonly reader: OutboxReader;
@@ -44,7 +57,7 @@ const STREAM_WAIT_MS = 1_000;
 
 /** The relay's ports on an in-memory database that is reached through `network`. */
 export function memoryRelayStores(database: RelayDatabase, network: Network, viewer?: Viewer): RelayStores {
-  const { outbox, leases, checkpoints, repairs, controls } = database;
+  const { outbox, leases, shardMaps, instances, checkpoints, repairs, controls } = database;
   const call = <Result>(name: string, operation: () => Result): Promise<Result> =>
     network.call(name, operation, toDatabase(name));
   return {
@@ -53,6 +66,17 @@ export function memoryRelayStores(database: RelayDatabase, network: Network, vie
       release: (request) =>
         call('leases.release', () => {
           leases.release(request);
+        }),
+    },
+    shardMaps: {
+      agree: (request) => call('shardMaps.agree', () => shardMaps.agree(request)),
+      check: (request) => call('shardMaps.check', () => shardMaps.check(request)),
+    },
+    instances: {
+      announce: (request) => call('instances.announce', () => instances.announce(request)),
+      leave: (request) =>
+        call('instances.leave', () => {
+          instances.leave(request);
         }),
     },
     checkpoints: {

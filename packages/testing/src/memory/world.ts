@@ -4,7 +4,14 @@ import { MemoryBroker, memoryPublisher, memorySubscriber } from './broker-ports.
 import { MemoryGroup } from './group.js';
 import { MemoryGroupRegistry, memoryProducer } from './group-registry.js';
 import { memoryEmitter, memoryGroupStores, type MemoryGroupStores } from './group-stores.js';
-import { MemoryCheckpoints, MemoryControls, MemoryLeases, MemoryRepairs } from './leases.js';
+import {
+  MemoryCheckpoints,
+  MemoryControls,
+  MemoryInstances,
+  MemoryLeases,
+  MemoryRepairs,
+  MemoryShardMap,
+} from './leases.js';
 import { createManualClock, type ManualClock } from './manual-clock.js';
 import { directNetwork, type Network } from './network.js';
 import { MemoryOutbox } from './outbox.js';
@@ -69,9 +76,12 @@ export function createMemoryWorld(options: MemoryWorldOptions = {}): MemoryWorld
 }
 
 export function createRelayDatabase(clock: () => number): RelayDatabase {
+  const leases = new MemoryLeases(clock);
   return {
     outbox: new MemoryOutbox(clock),
-    leases: new MemoryLeases(clock),
+    leases,
+    shardMaps: new MemoryShardMap(leases, clock),
+    instances: new MemoryInstances(clock),
     checkpoints: new MemoryCheckpoints(),
     repairs: new MemoryRepairs(),
     controls: new MemoryControls(),

@@ -61,6 +61,8 @@ function disturbProcesses(cluster: Cluster, { relays, workers }: Processes, rand
   often(knobs.relayCrashes, 500, 8_000, () => one(relays)?.crash('by chance'));
   often(knobs.relayPauses, 500, 8_000, () => one(relays)?.pause(random.between(100, 9_000)));
   often(knobs.relayRestarts, 1_000, 8_000, () => one(relays)?.stop('restart'));
+  // One leaves for up to six seconds, and joins again as another.
+  often(knobs.sharing, 1_000, 6_000, () => one(relays)?.stop('restart'));
   often(knobs.workerCrashes, 300, 5_000, () => one(workers)?.crash('by chance'));
   often(knobs.workerPauses, 300, 5_000, () => one(workers)?.pause(random.between(100, 6_000)));
   often(knobs.workerRestarts, 1_000, 8_000, () => one(workers)?.stop('restart'));

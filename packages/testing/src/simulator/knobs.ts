@@ -65,6 +65,8 @@ export interface Knobs {
   readonly topicAway: boolean;
   /** Copies of committed events reach the topics, altered under way. */
   readonly corruptCopies: boolean;
+  /** Three relays share four shards, each its fair part; they join and leave. */
+  readonly sharing: boolean;
 }
 
 /** Histories range from nearly calm to everything at once: each kind of trouble is easier to understand without the others. */
@@ -117,6 +119,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     polling: random.chance(0.4),
     topicAway: on(),
     corruptCopies: on(),
+    sharing: random.chance(0.35),
   };
 }
 
@@ -166,4 +169,5 @@ export const NO_FAULTS: Knobs = {
   events: 20,
   topicAway: false,
   corruptCopies: false,
+  sharing: false,
 };

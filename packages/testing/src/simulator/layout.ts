@@ -41,6 +41,9 @@ export function topicsOf(group: string, knobs: Knobs): readonly string[] {
   return knobs.emits && group === EMITTED.readBy ? [...topics, EMITTED.topic] : topics;
 }
 
+/** Shards that relays share out. */
+const SHARED = 4;
+
 /** Only slots that are in use, and one that is not: an idle slot costs a call in every sweep and teaches nothing. */
 export function layOutShards(aggregates: readonly SimulatedAggregate[], knobs: Knobs): readonly Shard[] {
   const used = new Set<Slot>();
@@ -51,6 +54,10 @@ export function layOutShards(aggregates: readonly SimulatedAggregate[], knobs: K
   }
   const idle = Array.from({ length: 64 }, (_, index) => slot(index)).find((candidate) => !used.has(candidate));
   const slots = [...used, ...(idle === undefined ? [] : [idle])];
+  if (knobs.sharing) {
+    const of = (shard: number): readonly Slot[] => slots.filter((_, index) => index % SHARED === shard);
+    return Array.from({ length: SHARED }, (_, shard) => ({ id: `${SHARED}-${shard}`, slots: of(shard) }));
+  }
   if (!knobs.twoShards) return [{ id: 'all', slots }];
   return [
     { id: 'even', slots: slots.filter((_, index) => index % 2 === 0) },

@@ -9,9 +9,10 @@ import { SimulatedProcess } from './simulated-process.js';
 const CLAIM_MS = 6_000;
 
 /** Times are short and limits are tight, so that much happens in twenty seconds and every limit is met. */
-function drawRelayOptions({ random, shards }: Cluster): Omit<Parameters<typeof createRelay>[1], 'owner'> {
+function drawRelayOptions({ random, shards, knobs }: Cluster): Omit<Parameters<typeof createRelay>[1], 'owner'> {
   return {
     shards,
+    sharesShards: knobs.sharing,
     leaseMs: 4_000,
     standbyEveryMs: 700,
     drainMs: 3_000,
@@ -49,10 +50,11 @@ function drawRelayOptions({ random, shards }: Cluster): Omit<Parameters<typeof c
   };
 }
 
-/** Two relays: one works, the other stands by; with two shards they may share. */
+/** Two relays: one works, the other stands by; with two shards both may work. Three that share out shards each have a part. */
 export function createRelayProcesses(cluster: Cluster, sabotage: Sabotage | null): readonly SimulatedProcess[] {
   const options = drawRelayOptions(cluster);
-  return [0, 1].map((index) => {
+  const indexes = cluster.knobs.sharing ? [0, 1, 2] : [0, 1];
+  return indexes.map((index) => {
     const capture = cluster.knobs.polling && index === 0 ? 'polling' : 'stream';
     return new SimulatedProcess({
       name: `relay-${index}`,

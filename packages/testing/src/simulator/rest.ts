@@ -53,5 +53,19 @@ export function unrestOf(cluster: Cluster): readonly { rule: string; detail: str
       if (backlog > 0) unrest.push({ rule: 'everything is acknowledged', detail: `${name} ${topic}: ${backlog} left` });
     }
   }
-  return unrest;
+  return [...unrest, ...unfairShares(cluster)];
+}
+
+/** Once nobody joins and leaves, every shard is held, and nobody holds two more than another. */
+function unfairShares({ knobs, database, schedule, shards }: Cluster): readonly { rule: string; detail: string }[] {
+  if (!knobs.sharing) return [];
+  const owners = shards
+    .map(({ id }) => database.leases.documents.get(id))
+    .filter((lease) => (lease?.expiresAtMs ?? 0) > schedule.nowMs)
+    .map((lease) => lease?.owner ?? '');
+  const counts = [...new Set(owners)].map((owner) => owners.filter((other) => other === owner).length).sort();
+  const isFair = counts.join(' ') === '1 1 2';
+  return isFair
+    ? []
+    : [{ rule: 'shares are fair', detail: `${shards.length} shards are held as ${counts.join(', ')}` }];
 }
