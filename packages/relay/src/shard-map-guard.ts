@@ -1,4 +1,4 @@
-import { Wakeup, renewEveryMs } from '@nightporter/protocol';
+import { renewEveryMs, type Wakeup } from '@nightporter/protocol';
 import type { Progress } from './counts.js';
 import type { RelayOptions } from './options.js';
 import type { ShardMap, ShardMapOutcome } from './ports.js';

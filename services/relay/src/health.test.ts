@@ -13,6 +13,7 @@ function shardOf(shard: Partial<ShardSnapshot>): ShardSnapshot {
     rowsInMemory: 0,
     leaseFailuresInARow: 0,
     sinceLeaseAnswerMs: 1_000,
+    otherMap: null,
     sinceAheadMs: 10,
     unmarkedForMs: null,
     uncoveredForMs: null,
@@ -27,9 +28,24 @@ function problemsOf(shard: Partial<ShardSnapshot>, sends: readonly SendHealth[] 
 
 const standby: Partial<ShardSnapshot> = { state: 'standby', sinceReadMs: null, sinceAheadMs: null };
 
+describe('the readiness of a relay that shares shards', () => {
+  const sharing = { instances: 2, share: 1, held: 1, announceFailuresInARow: 2 };
+  const problems = (given: Partial<typeof sharing> | { share: null }): readonly string[] =>
+    relayProblems({ owner: 'me', sharing: { ...sharing, ...given }, outbox: null, shards: [shardOf({})] }, []);
+
+  it('is given while it knows its share, also where the last announcement had no answer', () => {
+    expect(problems({})).toEqual([]);
+  });
+
+  it('is refused once it does not know who lives', () => {
+    expect(problems({ share: null })).toEqual(['announced itself 2 times without an answer, and takes no shard over']);
+  });
+});
+
 describe('the readiness of a relay', () => {
   it.each<[string, Partial<ShardSnapshot>]>([
     ['stands by for another', standby],
+    ['leaves a shard to others, and was not told who', { ...standby, state: 'elsewhere', sinceLeaseAnswerMs: null }],
     ['follows an idle stream', { uncoveredForMs: 9_000 }],
     ['sweeps and gets ahead', { state: 'sweeping', rowsInMemory: 5, unmarkedForMs: 100 }],
     ['sweeps long, with nothing read from the stream', { state: 'sweeping', sinceReadMs: null }],
@@ -42,6 +58,11 @@ describe('the readiness of a relay', () => {
   });
 
   it.each<[string, Partial<ShardSnapshot>, string]>([
+    [
+      'waits for relays with other shards',
+      { ...standby, otherMap: 'shard all is held by a' },
+      'shard all waits while another division of the slots is served: shard all is held by a',
+    ],
     ['starts', { state: 'starting' }, 'shard all is starting'],
     ['lost touch with its lease', { state: 'suspended' }, 'shard all could not renew its lease and sends nothing'],
     ['drains', { state: 'draining' }, 'shard all is draining'],

@@ -67,7 +67,7 @@ it('Three relays share out the shards fairly and publish everything in order, wh
   await untilReady(third);
 
   const { violations, counts } = await world.judge();
-  const [joinMs, stopMs, rejoinMs, killMs] = waits.map(Math.round);
+  const [joinMs = 0, stopMs = 0, rejoinMs = 0, killMs = 0] = waits.map(Math.round);
   showFigures(context, { events: EVENTS, shards: SHARDS, joinMs, stopMs, rejoinMs, killMs, ...counts });
   expect(violations).toEqual([]);
   expect(writer.failures).toEqual([]);
