@@ -38,6 +38,14 @@ describe('the simulation', () => {
     }
   });
 
+  it('shares shards out fairly while relays join, leave, die and pause', LIMIT, async () => {
+    const troubles = { sharing: true, relayCrashes: true, relayPauses: true, databaseFaults: 0.06, events: 60 };
+    for (let seed = 1; seed <= 6; seed += 1) {
+      const { violations } = await simulate({ seed, knobs: { ...NO_FAULTS, ...troubles } });
+      expect(violations, `seed ${seed}`).toEqual([]);
+    }
+  });
+
   it('finds no violation in twenty-five histories of every fault', LIMIT, async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { violations } = await simulate({ seed });
