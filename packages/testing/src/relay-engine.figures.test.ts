@@ -1,3 +1,4 @@
+import { epoch, resumeToken } from '@nightporter/protocol';
 import { describe, expect, test } from 'vitest';
 import { landed, start, world } from './relay-engine.fixture.js';
 import { commit, unavailable } from './relay-engine.support.js';
@@ -54,13 +55,25 @@ describe('the figures of a relay', () => {
     expect(counts).toMatchObject({ repairs: 2, takeOvers: 1, fenced: 0 });
   });
 
-  test('count what a later epoch has fenced off', async () => {
+  test('count a save that a later epoch has fenced off', async () => {
     const relay = start();
     await world.clock.advance(1_000);
-    world.database.checkpoints.claim({ shard: 'all', epoch: 99 as never });
+    // The epoch that comes next, so that its claim is not fenced off too.
+    world.database.checkpoints.claim({ shard: 'all', epoch: epoch(2) });
     commit(world, 'a');
     await world.clock.advance(2_000);
-    expect(relay.shard().counts.fenced).toBeGreaterThan(0);
+    expect(relay.eventsOf('lease-lost')).toMatchObject([{ epoch: 1, reason: 'fenced' }]);
+    expect(relay.shard()).toMatchObject({ state: 'following', epoch: 2, counts: { fenced: 1 } });
+  });
+
+  test('count a claim that a later epoch has fenced off', async () => {
+    world.database.checkpoints.claim({ shard: 'all', epoch: epoch(2) });
+    world.database.checkpoints.save({ shard: 'all', epoch: epoch(2), seq: 1, token: resumeToken('later') });
+    const relay = start();
+    await world.clock.advance(500);
+    expect(relay.eventsOf('lease-lost')).toMatchObject([{ epoch: 1, reason: 'fenced' }]);
+    expect(relay.calls['save'] ?? 0).toBe(0);
+    expect(relay.shard().counts.fenced).toBe(1);
   });
 
   test('tell what is unsettled to whoever holds the lease, and not to a standby', async () => {
@@ -74,6 +87,7 @@ describe('the figures of a relay', () => {
     expect(outbox?.unsettled.PENDING.oldestAgeMs).toBeGreaterThan(14_000);
     expect(outbox?.ageMs).toBeLessThanOrEqual(5_000);
     expect(standby.relay.snapshot().outbox).toBeNull();
+    expect(holder.calls['stats']).toBeGreaterThan(0);
     expect(standby.calls['stats'] ?? 0).toBe(0);
   });
 

@@ -69,7 +69,7 @@ function counted(ports: RelayPorts, calls: Record<string, number>): RelayPorts {
       return call(...given);
     };
   };
-  const { leases, checkpoints, capture, reader, marker, publisher } = ports;
+  const { leases, checkpoints, capture, reader, marker, publisher, stats } = ports;
   return {
     ...ports,
     leases: { ...leases, acquire: count('acquire', (request) => leases.acquire(request)) },
@@ -82,6 +82,7 @@ function counted(ports: RelayPorts, calls: Record<string, number>): RelayPorts {
     },
     marker: { mark: count('mark', (marks) => marker.mark(marks)) },
     publisher: { publish: count('publish', (request) => publisher.publish(request)) },
+    ...(stats !== undefined && { stats: { read: count('stats', () => stats.read()) } }),
   };
 }
 
