@@ -13,7 +13,7 @@ import {
 import { captureError, captureLost, isRefusal } from './capture-faults.js';
 import { capturedOf } from './capture-pipeline.js';
 import type { DatabaseClock } from './database-clock.js';
-import { messageOf } from './driver-errors.js';
+import { messageOf, storeUnavailable } from './driver-errors.js';
 import { outboxRow } from './outbox-rows.js';
 import { tokenDocument, tokenText } from './resume-token.js';
 
@@ -59,6 +59,8 @@ export class MongoCaptureStream implements CaptureStream {
   #lost: NightporterError | undefined;
   /** The server has refused to go on from the token, and has not gone on since. */
   #wasRefused = false;
+  /** The driver's stream has answered since it was opened. */
+  #hasAnswered = false;
   #isClosed = false;
   /** Outboxes whose indexes are to be created again. */
   readonly #unindexed = new Set<Namespace>();
@@ -74,6 +76,7 @@ export class MongoCaptureStream implements CaptureStream {
   async open(): Promise<void> {
     const changes = this.#watch();
     this.#changes = changes;
+    this.#hasAnswered = false;
     // The server's first answer brings a token, or changes.
     const opened = new Promise<null>((resolve) => {
       changes.once('resumeTokenChanged', () => {
@@ -126,6 +129,7 @@ export class MongoCaptureStream implements CaptureStream {
       const batch = await this.#collect();
       this.#token = batch.token ?? this.#token;
       this.#wasRefused = false;
+      this.#hasAnswered = true;
       await this.#reindex();
       return batch;
     } catch (error) {
@@ -154,6 +158,7 @@ export class MongoCaptureStream implements CaptureStream {
       }
       if (changes.bufferedCount() === 0) break;
     }
+    if (last === null && changes.closed) throw this.#ended();
     const token = tokenOf(changes) ?? rows.at(-1)?.token ?? null;
     return { rows, token, lagMs: await this.#lagBehind(last), disturbed };
   }
@@ -181,6 +186,16 @@ export class MongoCaptureStream implements CaptureStream {
   #opened(): Changes {
     if (this.#changes === undefined) throw new NightporterError('NP_INTERNAL', `${this.#place}: no stream is open`);
     return this.#changes;
+  }
+
+  /**
+   * The server has ended the cursor without an error, as some do when it is killed under a read. The driver's stream would then be silent
+   * for ever. One that never answered would end like that again.
+   */
+  #ended(): NightporterError {
+    const reason = new Error('the server has ended its cursor');
+    if (!this.#hasAnswered) return captureLost(this.#place, reason);
+    return storeUnavailable(`reading the change stream of ${this.#place}`, reason);
   }
 
   /** Breaks the stream, or ends it where it is lost. */

@@ -28,3 +28,18 @@ test('being found again by the next sweep does not prolong the grace', () => {
   missed.foundBySweep(a, 90);
   expect(missed.streamIsEmpty(100)).toBe(1);
 });
+
+test('rows that were found one soon after the other are told of together', () => {
+  const missed = new MissedRows(100);
+  missed.foundBySweep(a, 0);
+  missed.foundBySweep(b, 50);
+  expect(missed.streamIsEmpty(149)).toBe(0);
+  expect(missed.streamIsEmpty(150)).toBe(2);
+});
+
+test('what is found without an end is told of all the same', () => {
+  const missed = new MissedRows(100);
+  for (let atMs = 0; atMs <= 400; atMs += 50) missed.foundBySweep(eventId(`row ${atMs}`), atMs);
+  expect(missed.streamIsEmpty(399)).toBe(0);
+  expect(missed.streamIsEmpty(400)).toBe(7);
+});

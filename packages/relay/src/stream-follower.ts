@@ -141,13 +141,17 @@ export class StreamFollower {
 
   /** Whether a token covers only what is settled or deferred is known again once a sweep is through. */
   async #makeGood({ reason, inherited }: { reason: string | null; inherited: boolean }): Promise<Over | null> {
-    const { saver, sweeper, repairs } = this.#parts;
+    const { saver, sweeper, repairs, missed } = this.#parts;
     this.#isFollowing = false;
     saver.forbid();
     if (reason !== null) this.#context.lanes.forgetPublished();
     const rows = await sweeper.sweepUntilSettled({ inherited });
     if (rows === OVER) return OVER;
-    if (reason !== null) repairs.add(reason, rows);
+    if (reason !== null) {
+      repairs.add(reason, rows);
+      // What the regular sweep found meanwhile belongs to this repair.
+      missed.clear();
+    }
     this.#isFollowing = true;
     saver.allow();
     return null;
