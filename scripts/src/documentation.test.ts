@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { createInventoryWorker } from '@nightporter/inventory-worker';
 import { ERROR_CODES } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 
@@ -77,6 +78,39 @@ describe('the pages of idempotency strategies', () => {
     expect(withoutSpace(read('docs', 'examples', 'strategies', 'src', example))).toContain(
       withoutSpace(snippet).replace(/,$/, ''),
     );
+  });
+});
+
+describe('the page for operators of consumers', () => {
+  const rows = tableRows(read('docs', 'operating', 'consumers.md'));
+  const plain = (cell = ''): string => cell.replaceAll('`', '');
+
+  it('has every setting that every worker has, with unit and default', () => {
+    const { config } = createInventoryWorker();
+    const own = ['STOCK', 'TOPIC', 'ORDERS_DB'];
+    const byWorker = ['MONGODB_DB', 'PORT', 'GROUP'];
+    const settings = Object.values(config).filter(({ name }) => !own.includes(name));
+    const expected = settings.map(({ name, unit = '', default: value = '(required)' }) => [
+      name,
+      unit,
+      byWorker.includes(name) ? 'by worker' : value,
+    ]);
+    const shown = rows.filter(([, , , when]) => when !== undefined).map((cells) => cells.slice(0, 3).map(plain));
+    expect(shown.filter(([name]) => name !== 'setting').sort()).toEqual(expected.sort());
+  });
+
+  it('has every figure of a snapshot', () => {
+    const fields = [...read('packages', 'consumer', 'src', 'snapshot.ts').matchAll(/^ {2}readonly (\w+):/gm)];
+    const names = fields.map(([, name]) => name);
+    expect(names).toContain('acknowledged');
+    expect(names.filter((name) => !rows.some(([cell]) => plain(cell) === name))).toEqual([]);
+  });
+
+  it('has no figure that does not exist', () => {
+    const snapshot = read('packages', 'consumer', 'src', 'snapshot.ts');
+    const section = read('docs', 'operating', 'consumers.md').split('## Figures')[1]?.split('\n## ')[0] ?? '';
+    const figures = tableRows(section).map(([cell]) => plain(cell));
+    expect(figures.filter((name) => name !== 'figure' && !snapshot.includes(`readonly ${name}:`))).toEqual([]);
   });
 });
 
