@@ -83,7 +83,7 @@ export class ShardRunner {
         await sleep(clock, standbyEveryMs, this.#stop, ...(this.#share === null ? [] : [this.#share.changed]));
         continue;
       }
-      const answer = await this.#ask();
+      const answer = await (this.#map === null ? this.#acquire(new Wakeup()) : this.#ask(this.#map));
       failures = answer.kind === 'unknown' ? failures + 1 : 0;
       let lease: HeldLease | null = answer.kind === 'held' ? answer : null;
       while (lease !== null && clock.now() < lease.deadlineMs && !this.#isStopping()) lease = await this.#serve(lease);
@@ -162,8 +162,8 @@ export class ShardRunner {
     this.#share?.free(this.#shard.id);
   }
 
-  async #ask(): Promise<LeaseAnswer> {
-    const answer = (await this.#map?.beforeAsking({ progress: this.#progress, over: this.#stop })) ?? 'agreed';
+  async #ask(map: ShardMapGuard): Promise<LeaseAnswer> {
+    const answer = await map.beforeAsking({ progress: this.#progress, over: this.#stop });
     if (answer !== 'agreed') return { kind: answer === 'other' ? 'refused' : 'unknown' };
     return await this.#acquire(new Wakeup());
   }
@@ -172,8 +172,8 @@ export class ShardRunner {
   async #serve({ epoch, deadlineMs }: HeldLease): Promise<HeldLease | null> {
     const { observe } = this.#ports;
     const shard = this.#shard.id;
-    const map = await this.#map?.beforeServing({ progress: this.#progress, over: this.#stop });
-    if (map !== undefined && map !== 'agreed') {
+    const question = { progress: this.#progress, over: this.#stop };
+    if (this.#map !== null && (await this.#map.beforeServing(question)) !== 'agreed') {
       await this.#release(epoch);
       return null;
     }
