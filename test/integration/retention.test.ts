@@ -143,6 +143,30 @@ describe('retention', () => {
     expect(await left()).toHaveLength(4);
   });
 
+  it.each([
+    ['deletes', { kind: 'delete' }],
+    ['archives', { kind: 'collections', bucket: 'day' }],
+  ] as const)(
+    'leaves a row alone that is unsettled again when its batch comes, where it %s',
+    async (_what, destination) => {
+      const { client, database, group, left, publish, retention } = await fixture();
+      const published = await publish(rows(6, 30));
+      await group('one', 1);
+      const outbox = client.db(database).collection<{ _id: string }>(OUTBOX_COLLECTIONS.outbox);
+      const again: string[] = [];
+      const result = await retention({ batchRowsMax: 2, destination }).run({
+        // Whatever the first batch has left was read together with it.
+        progress: async ({ batches }) => {
+          if (batches > 1) return;
+          again.push(...(await left()).slice(0, 1));
+          await outbox.updateOne({ _id: again[0]! }, { $set: { status: 'PENDING', unsettled: true } });
+        },
+      });
+      expect(result).toMatchObject({ kind: 'completed', rows: published.length - 1 });
+      expect(await left()).toEqual(again);
+    },
+  );
+
   it('conflicts with a registration that runs beside it, whichever commits first', async () => {
     const { client, database, group, left, publish, retention } = await fixture();
     await publish(rows(2, 30));
