@@ -11,6 +11,18 @@ export type {
 export { createDeadLetters } from './dead-letters.js';
 export type { DeadLetter, SetAsideMessage, StoredMessage } from './documents.js';
 export { removeGroup, type DataCollection, type GroupRemoval, type GroupRemovalResult } from './group-removal.js';
+export type {
+  Into,
+  Replay,
+  ReplayOptions,
+  ReplayPlan,
+  ReplayProducer,
+  ReplayRequest,
+  ReplayResult,
+  Selected,
+  Selection,
+} from './replay/contract.js';
+export { createReplay } from './replay/replay.js';
 export type { Decision } from './requests.js';
 export type {
   Destination,

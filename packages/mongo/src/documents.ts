@@ -64,7 +64,7 @@ export interface PauseDocument {
 export interface OperatorActionDocument {
   readonly _id: ObjectId;
   readonly action:
-    'pause' | 'resume' | 'retry-event' | 'skip-event' | 'retention' | 'forced-retention' | 'remove-group';
+    'pause' | 'resume' | 'retry-event' | 'skip-event' | 'retention' | 'forced-retention' | 'remove-group' | 'replay';
   /** What it was done to: a topic, `all`, an event's id, an outbox, or a group. */
   readonly target: string;
   readonly by: string;
@@ -92,6 +92,8 @@ export interface GroupDocument {
   /** Present while the group has its positions set: to the heads if it starts now, else to right before what the ledger still has. */
   readonly copyingHeads?: true;
   readonly copiedBatches?: number;
+  /** The replay that made the group. While it prepares the group no worker may start, and retention waits. */
+  readonly replay?: { readonly state: 'preparing' | 'ready'; readonly selection: string };
 }
 
 /** The document `registry` in `groups`: raised by every change of the groups and by every batch of retention, so that they conflict. */

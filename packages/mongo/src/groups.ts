@@ -55,11 +55,12 @@ export async function registerGroup(
   const operation = `registering group ${group} in ${groups.namespace}`;
   const ledger = registration.ledger ?? createProducerLedger({ client, database: producerDatabase });
   const heads = headsOf(client, producerDatabase);
-  const deleted = await untilNoConflict(operation, () =>
+  const { deleted, isPreparing } = await untilNoConflict(operation, () =>
     runTransaction(client, operation, ({ session, own }) =>
       own(operation, () => register(groups, session, registration)),
     ),
   );
+  if (isPreparing) throw replayUnfinished(group, groups.namespace);
   if (deleted.length > 0) throw await startUnavailable({ heads, ledger, group, deleted });
   if (registration.database === undefined) return;
   const startOf = registration.from === 'now' ? atHeads : behindDeleted(ledger);
@@ -67,7 +68,8 @@ export async function registerGroup(
   await copyHeads({ client, heads, producerDatabase, groups, group, database, startOf, repeat: untilNoConflict });
 }
 
-async function untilNoConflict<Result>(operation: string, run: () => Promise<Result>): Promise<Result> {
+/** Runs a transaction again when it lost to a concurrent one. */
+export async function untilNoConflict<Result>(operation: string, run: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await run();
@@ -82,29 +84,46 @@ async function untilNoConflict<Result>(operation: string, run: () => Promise<Res
   }
 }
 
-/** Returns what keeps the group from being registered: topics of which retention has deleted something. */
+interface Refusal {
+  /** Topics of which retention has deleted something. */
+  readonly deleted: readonly DeletedTopic[];
+  readonly isPreparing: boolean;
+}
+
+/** Returns what keeps the group from being registered. */
 async function register(
   groups: Collection<GroupDocument>,
   session: ClientSession,
   registration: GroupRegistration,
-): Promise<readonly DeletedTopic[]> {
+): Promise<Refusal> {
   const { group, topics, from = 'beginning' } = registration;
   const wanted = [...new Set(topics)].sort();
   const known = await groups.findOne({ _id: group }, { session });
-  if (known !== null && JSON.stringify(known.topics) === JSON.stringify(wanted)) return [];
+  if (known?.replay?.state === 'preparing') return { deleted: [], isPreparing: true };
+  if (known !== null && JSON.stringify(known.topics) === JSON.stringify(wanted)) return NO_REFUSAL;
   const registry = groups as unknown as Collection<RegistryDocument>;
   const added = wanted.filter((topic) => known?.topics.includes(topic) !== true);
   const isFromBeginning = (known?.from ?? from) === 'beginning';
   const deleted = isFromBeginning ? deletedOf(await registry.findOne({ _id: REGISTRY }, { session }), added) : [];
   const isAccepted = registration.from !== 'now' && registration.unavailable === 'accept';
-  if (deleted.length > 0 && !isAccepted) return deleted;
+  if (deleted.length > 0 && !isAccepted) return { deleted, isPreparing: false };
   // The registry before the group: it is where two registrations, or a registration and retention, meet.
   await registry.updateOne({ _id: REGISTRY }, { $inc: { revision: 1 } }, { session, upsert: true });
   const changes = known === null ? newGroup(from) : changedGroup(known, wanted);
   const copying = deleted.length > 0 ? { copyingHeads: true } : {};
   const update: Document = { topics: { $literal: wanted }, ...changes, ...copying };
   await groups.updateOne({ _id: group }, [{ $set: update }], { session, upsert: true });
-  return [];
+  return NO_REFUSAL;
+}
+
+const NO_REFUSAL: Refusal = { deleted: [], isPreparing: false };
+
+export function replayUnfinished(group: string, place: string): NightporterError {
+  return new NightporterError(
+    'NP_REPLAY_UNFINISHED',
+    `Group ${group} in ${place} is being prepared by a replay that has not finished. Accepted: the same replay again, which completes ` +
+      'it, or removing the group with its data.',
+  );
 }
 
 function deletedOf(registry: RegistryDocument | null, topics: readonly string[]): readonly DeletedTopic[] {

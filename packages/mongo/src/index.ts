@@ -52,4 +52,5 @@ export { createOutboxActions } from './outbox-actions.js';
 export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
 export { createProducerLedger } from './producer-ledger.js';
 export { parkedEvent } from './parked-documents.js';
+export { copyReplayStarts, finishReplayGroup, registerReplayGroup, type ReplayGroup } from './replay-registration.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';

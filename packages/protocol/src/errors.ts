@@ -12,6 +12,7 @@ export const ERROR_CODES = {
   NP_NO_TRANSACTION: 'emit() was called outside a transaction.',
   NP_VERSION_EXPECTED: 'The aggregate is not at the expected version.',
   NP_VERSION_CONFLICT: 'Two different events claim one version of an aggregate.',
+  NP_REPLAY_UNFINISHED: 'A replay has begun to prepare this group and has not finished.',
   NP_GROUP_START_UNAVAILABLE: 'A group is to start from the beginning, but retention has deleted part of it.',
   NP_POSITION_LOST: 'A group had settled an event, but its position is gone, and its inbox record has expired.',
   NP_DIGEST_MISMATCH: 'The event read is not the event that was written.',
