@@ -14,7 +14,7 @@ import {
   type PositionDocument,
 } from '@nightporter/mongo';
 import { createOutbox, type Outbox } from '@nightporter/outbox';
-import { aggregateKey, brokerGroup, groupId, type AggregateKey } from '@nightporter/protocol';
+import { aggregateKey, aggregateVersion, brokerGroup, groupId, type AggregateKey } from '@nightporter/protocol';
 import { createLogger, loadConfig, type RunningService } from '@nightporter/runtime';
 import { defineConsumer } from '@nightporter/worker';
 import type { MongoClient } from 'mongodb';
@@ -218,7 +218,7 @@ describe('a replay into a new generation', () => {
     const [row] = await client
       .db(producer)
       .collection<OutboxDocument>('outbox')
-      .find({ aggregateVersion: 2 })
+      .find({ aggregateVersion: aggregateVersion(2) })
       .toArray();
     const publishedFrom = new Date((row?.publishedAt as Date).getTime() + 1);
     await publish(['a', 'b'], 2);
