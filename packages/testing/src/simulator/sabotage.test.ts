@@ -13,7 +13,7 @@ const TROUBLES: Readonly<Record<string, Partial<Knobs>>> = {
   'unawaited-send': { brokerFaults: 0.15 },
   'charged-outage': { brokerOutages: true },
   'forgetful-marks': { databaseFaults: 0.15, timeOutMs: 300, events: 60 },
-  'unconditional-claim': { polling: true, relayPauses: true, databaseFaults: 0.15, timeOutMs: 300, events: 60 },
+  'unconditional-claim': { polling: true, relayPauses: true, slowness: 15, events: 80 },
   'lost-stream-hushed-up': { brokenStreams: true, prunedHistory: true, brokerOutages: true, slowness: 15, events: 60 },
   'untouched-position': { queueChanges: true, poison: true, slowness: 4, aggregates: 1, events: 60 },
   'no-sequence': { queueChanges: true, poison: true, events: 40 },
@@ -32,6 +32,9 @@ const TROUBLES: Readonly<Record<string, Partial<Knobs>>> = {
 
 const SEEDS_MAX = 12;
 
+/** A claim must meet the mark of another relay within one call: one history in seven has that, whatever the troubles. */
+const RARE: Readonly<Record<string, number>> = { 'unconditional-claim': 60 };
+
 describe('a rule that is taken away', () => {
   it('has a trouble under which it is missed, for each', () => {
     expect(Object.keys(TROUBLES).sort()).toEqual(SABOTAGES.map(({ name }) => name).sort());
@@ -42,14 +45,15 @@ describe('a rule that is taken away', () => {
       const knobs = { ...NO_FAULTS, ...TROUBLES[sabotage.name] };
       const intact = await simulate({ seed: 1, knobs });
       expect(intact.violations).toEqual([]);
-      for (let seed = 1; seed <= SEEDS_MAX; seed += 1) {
+      const seedsMax = RARE[sabotage.name] ?? SEEDS_MAX;
+      for (let seed = 1; seed <= seedsMax; seed += 1) {
         const { violations } = await simulate({ seed, knobs, sabotage });
         const violation = violations.find(({ rule }) => sabotage.breaks.some((broken) => rule.startsWith(broken)));
         if (violation === undefined) continue;
         await annotate(`seed ${seed}: ${violation.rule}: ${violation.detail}`);
         return;
       }
-      expect.fail(`${sabotage.name} broke none of: ${sabotage.breaks.join(', ')}, in seeds 1 to ${SEEDS_MAX}`);
+      expect.fail(`${sabotage.name} broke none of: ${sabotage.breaks.join(', ')}, in seeds 1 to ${seedsMax}`);
     });
   }
 });
