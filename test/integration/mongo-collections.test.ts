@@ -35,7 +35,14 @@ describe('the collections', () => {
     expect(collections.map((collection) => collection.name).sort()).toEqual(
       [
         ...['archive_files', 'groups', 'operator_actions', 'outbox', 'outbox_archive', 'outbox_heads'],
-        ...['relay_checkpoints', 'relay_controls', 'relay_leases', 'relay_repairs'],
+        ...[
+          'relay_checkpoints',
+          'relay_controls',
+          'relay_instances',
+          'relay_leases',
+          'relay_repairs',
+          'relay_shard_map',
+        ],
         ...['inbox', 'parked', 'positions', 'started'],
       ].sort(),
     );
