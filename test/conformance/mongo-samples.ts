@@ -59,30 +59,41 @@ async function insertSample(request: {
   await outboxOf(client, namespace).insertOne(document, { session });
 }
 
-/** A row as `emit()` writes it. */
-export function outboxDocument(sample: {
-  source: string;
-  aggregateType: string;
-  aggregateId: string;
-  version: number;
-  id: EventId;
-  eventKey: string;
-}): OutboxDocument {
-  const { id, eventKey, version, ...identity } = sample;
+const SAMPLE = {
+  eventType: 'SampleHappened',
+  topic: 'sample-events',
+  headers: { correlationId: 'story 1' },
+  payload: { text: 'é ✓ "quoted"', number: -12.5, list: [null, true, {}] },
+} satisfies Partial<OutboxDocument>;
+
+/** A row as `emit()` writes it; `content` where the sample's will not do. */
+export function outboxDocument(
+  place: {
+    source: string;
+    aggregateType: string;
+    aggregateId: string;
+    version: number;
+    id: EventId;
+    eventKey: string;
+  },
+  content: Partial<Pick<OutboxDocument, 'eventType' | 'topic' | 'headers' | 'payload'>> = {},
+): OutboxDocument {
+  const { id, eventKey, version, ...identity } = place;
+  const { eventType, topic, headers, payload } = { ...SAMPLE, ...content };
   const now = new Date();
   const event = {
     _id: id,
     ...identity,
     aggregateVersion: aggregateVersion(version),
-    eventType: 'SampleHappened',
+    eventType,
     eventVersion: 1,
     occurredAt: now,
-    headers: { correlationId: 'story 1' },
-    payload: { text: 'é ✓ "quoted"', number: -12.5, list: [null, true, {}] },
+    headers,
+    payload,
   };
   return {
     ...event,
-    topic: 'sample-events',
+    topic,
     eventKey,
     digest: digestOf(envelopeOf(event, 'original')),
     slot: slotOf(eventKey),

@@ -3,7 +3,7 @@ import { createProducerLedger, createRelayStores, type GroupDocument } from '@ni
 import { aggregateKey, type EventId } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
-import { DAY_MS, TOPIC, daysAgo, idsOf, retentionFixture, type RetentionFixture } from './retention.support.js';
+import { DAY_MS, TOPIC, daysAgo, idsOf, retentionFixture, type RetentionFixture, walk } from './retention.support.js';
 
 const shared = sharedDatabase();
 const fixture = (): Promise<RetentionFixture> => retentionFixture(shared.client(), shared.database('archive'));
@@ -126,17 +126,4 @@ describe('an archive of collections', () => {
 async function watermark({ client, database }: RetentionFixture, name: string, days: number): Promise<void> {
   const groups = client.db(database).collection<GroupDocument>('groups');
   await groups.updateOne({ _id: name }, { $set: { watermark: daysAgo(days) } });
-}
-
-async function walk(ledger: ReturnType<typeof createProducerLedger>, limit: number): Promise<readonly EventId[]> {
-  const seen: EventId[] = [];
-  let afterMs = 0;
-  for (let pages = 0; pages < 50; pages += 1) {
-    const page = await ledger.readPublished({ topics: [TOPIC], afterMs, lagMs: 1_000, limit, withArchive: true });
-    seen.push(...page.rows.map(({ eventId }) => eventId));
-    if (page.isEnd) return seen;
-    expect(page.toMs).toBeGreaterThan(afterMs);
-    afterMs = page.toMs;
-  }
-  throw new Error('the walk does not end');
 }

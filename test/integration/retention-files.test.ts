@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { codeOf } from './outbox-fixture.js';
-import { DAY_MS, TOPIC, idsOf, retentionFixture, type RetentionFixture } from './retention.support.js';
+import { DAY_MS, TOPIC, idsOf, retentionFixture, type RetentionFixture, walk } from './retention.support.js';
 
 const shared = sharedDatabase();
 let root: string;
@@ -215,17 +215,4 @@ async function archivedSoFar({ catalogue }: Filed): Promise<readonly EventId[]> 
   return (await catalogue())
     .filter(({ state }) => (state as string) === 'archived')
     .flatMap(({ eventIds }) => eventIds);
-}
-
-async function walk(ledger: ReturnType<typeof createProducerLedger>, limit: number): Promise<readonly EventId[]> {
-  const seen: EventId[] = [];
-  let afterMs = 0;
-  for (let pages = 0; pages < 50; pages += 1) {
-    const page = await ledger.readPublished({ topics: [TOPIC], afterMs, lagMs: 1_000, limit, withArchive: true });
-    seen.push(...page.rows.map(({ eventId }) => eventId));
-    if (page.isEnd) return seen;
-    expect(page.toMs).toBeGreaterThan(afterMs);
-    afterMs = page.toMs;
-  }
-  throw new Error('the walk does not end');
 }

@@ -1,3 +1,4 @@
+import type { ProducerLedger } from '@nightporter/consumer';
 import { defaultEventKey, type OutboxDocument, type OutboxHeadDocument } from '@nightporter/contracts';
 import { createRetention, type Retention, type RetentionOptions } from '@nightporter/ledger';
 import {
@@ -18,6 +19,7 @@ import {
 } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
 import { randomUUID } from 'node:crypto';
+import { expect } from 'vitest';
 import { outboxDocument } from '../conformance/mongo-samples.js';
 
 export const DAY_MS = 86_400_000;
@@ -113,4 +115,18 @@ async function writeHeads(client: MongoClient, database: string, versions: Reado
 
 export function idsOf(documents: readonly OutboxDocument[]): readonly EventId[] {
   return documents.map(({ _id }) => _id).sort();
+}
+
+/** Reads the ledger as a group's sweep does, page by page to its end. */
+export async function walk(ledger: ProducerLedger, limit: number): Promise<readonly EventId[]> {
+  const seen: EventId[] = [];
+  let afterMs = 0;
+  for (let pages = 0; pages < 50; pages += 1) {
+    const page = await ledger.readPublished({ topics: [TOPIC], afterMs, lagMs: 1_000, limit, withArchive: true });
+    seen.push(...page.rows.map(({ eventId }) => eventId));
+    if (page.isEnd) return seen;
+    expect(page.toMs).toBeGreaterThan(afterMs);
+    afterMs = page.toMs;
+  }
+  throw new Error('the walk does not end');
 }

@@ -6,7 +6,7 @@ import { OUTBOX_COLLECTIONS } from './collections.js';
 /** One collection of published rows that retention has moved out of the outbox. */
 export interface Archive {
   readonly documents: Collection<OutboxDocument>;
-  /** When its rows were published at the earliest, and at which moment none of them was any more. */
+  /** Its rows were published at `fromMs` or later, and before `toMs`. */
   readonly fromMs: number;
   readonly toMs: number;
 }

@@ -1,40 +1,19 @@
 import { createMemoryFilter, type DuplicateFilter } from '@nightporter/consumer';
 import type { EventId } from '@nightporter/protocol';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  TOPIC,
-  keyFor,
-  send,
-  settled,
-  startMember,
-  stopMember,
-  type Member,
-  type SentEvent,
-} from './consumer-engine.support.js';
-import { createMemoryWorld, type MemoryWorld } from './memory/index.js';
+import { describe, expect, it } from 'vitest';
+import { start, world } from './consumer-engine.fixture.js';
+import { TOPIC, keyFor, send, settled, type Member, type SentEvent } from './consumer-engine.support.js';
 
 const FILTER_MS = 40;
-
-let world: MemoryWorld;
-let members: Member[];
-
-beforeEach(() => {
-  world = createMemoryWorld({ queues: 1 });
-  members = [];
-});
-
-afterEach(async () => {
-  for (const member of members) await stopMember(world, member);
-});
 
 interface FilterSetup {
   readonly filter: DuplicateFilter;
   readonly transactions?: { count: number };
 }
 
-function start({ filter, transactions = { count: 0 } }: FilterSetup): Member {
+function startFiltering({ filter, transactions = { count: 0 } }: FilterSetup): Member {
   const { repeats } = world.groupStores('billing');
-  const member = startMember(world, {
+  return start({
     options: { filterMs: FILTER_MS, filterPauseMs: 1_000, gapWaitMs: 60_000 },
     ports: ({ store }) => ({
       duplicates: { filter, repeats },
@@ -46,8 +25,6 @@ function start({ filter, transactions = { count: 0 } }: FilterSetup): Member {
       },
     }),
   });
-  members.push(member);
-  return member;
 }
 
 /** Lets time pass until a lie, a failure or a hang can do no more harm than it has done. */
@@ -91,7 +68,7 @@ const LIARS: readonly (readonly [string, DuplicateFilter])[] = [
 describe('A duplicate filter that', () => {
   it.each(LIARS)('%s loses and doubles nothing, and the order is kept', async (_name, filter) => {
     send(world, ...doubledAndReordered);
-    const member = start({ filter });
+    const member = startFiltering({ filter });
     await passTime();
     // Once more, now that everything is settled.
     send(world, ...forty);
@@ -111,7 +88,7 @@ describe('A duplicate filter that', () => {
 describe('With a duplicate filter', () => {
   it('what is known to be settled is counted and acknowledged without a transaction', async () => {
     const transactions = { count: 0 };
-    const member = start({ filter: createMemoryFilter(), transactions });
+    const member = startFiltering({ filter: createMemoryFilter(), transactions });
     send(world, { aggregateId: 'a', version: 1 });
     await settled(world);
     await passTime();
@@ -130,7 +107,7 @@ describe('With a duplicate filter', () => {
 
   it('a position that was lost is mended, although the filter knows the event', async () => {
     const filter = createMemoryFilter();
-    start({ filter });
+    startFiltering({ filter });
     send(world, { aggregateId: 'a', version: 1 });
     await passTime();
     world.group('billing').losePosition(keyFor('a'));
@@ -140,7 +117,7 @@ describe('With a duplicate filter', () => {
   });
 
   it('another event in the place of a settled one is no duplicate, whatever the filter takes it for', async () => {
-    const member = start({ filter: { seen: (events) => Promise.resolve(new Set(events)), remember } });
+    const member = startFiltering({ filter: { seen: (events) => Promise.resolve(new Set(events)), remember } });
     send(world, { aggregateId: 'a', version: 1 }, { aggregateId: 'a', version: 2 });
     await passTime();
     send(world, { aggregateId: 'a', version: 1, id: 'impostor' }, { aggregateId: 'a', version: 2, id: 'a-1' });
@@ -151,7 +128,7 @@ describe('With a duplicate filter', () => {
   it('one that failed is left alone for a while, so that it does not hold up every batch', async () => {
     let asked = 0;
     const filter: DuplicateFilter = { seen: () => ((asked += 1), never), remember };
-    const member = start({ filter });
+    const member = startFiltering({ filter });
     for (let version = 1; version <= 10; version += 1) {
       send(world, { aggregateId: 'a', version });
       await world.clock.advance(60);

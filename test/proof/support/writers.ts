@@ -1,15 +1,9 @@
-import {
-  createCatalogue,
-  defaultEventKey,
-  defineEvent,
-  digestOf,
-  envelopeOf,
-  type OutboxDocument,
-} from '@nightporter/contracts';
+import { createCatalogue, defaultEventKey, defineEvent, type OutboxDocument } from '@nightporter/contracts';
 import { createOutbox } from '@nightporter/outbox';
-import { aggregateVersion, eventId, slotOf } from '@nightporter/protocol';
+import { eventId } from '@nightporter/protocol';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { outboxDocument } from '../../conformance/mongo-samples.js';
 import type { RelayWorld } from './relay-world.js';
 
 const WRITERS = 8;
@@ -76,36 +70,10 @@ export async function writeBacklog(world: RelayWorld, backlog: Backlog): Promise
 }
 
 function rowOf({ topic, aggregates, prefix = 'b', textLength = 200 }: Backlog, number: number): OutboxDocument {
-  const now = new Date();
   const identity = { source: 'proof', aggregateType: 'note', aggregateId: `${prefix}${number % aggregates}` };
-  const eventKey = defaultEventKey(identity);
-  const event = {
-    _id: eventId(randomUUID()),
-    ...identity,
-    aggregateVersion: aggregateVersion(Math.floor(number / aggregates) + 1),
-    eventType: 'Noted',
-    eventVersion: 1,
-    occurredAt: now,
-    headers: {},
-    payload: { number, text: 'x'.repeat(textLength) },
-  };
-  return {
-    ...event,
-    topic,
-    eventKey,
-    digest: digestOf(envelopeOf(event, 'original')),
-    slot: slotOf(eventKey),
-    status: 'PENDING',
-    unsettled: true,
-    retryCount: 0,
-    nextRetryAt: null,
-    lastError: null,
-    createdAt: now,
-    publishedAt: null,
-    updatedAt: now,
-    revision: 1,
-    publication: null,
-    skip: null,
-    unanswered: false,
-  };
+  const version = Math.floor(number / aggregates) + 1;
+  return outboxDocument(
+    { ...identity, version, id: eventId(randomUUID()), eventKey: defaultEventKey(identity) },
+    { eventType: 'Noted', topic, headers: {}, payload: { number, text: 'x'.repeat(textLength) } },
+  );
 }

@@ -17,6 +17,16 @@ const group: GroupHistory = {
 };
 const good: History = { atRest: true, committed, landings, unpublished: [], groups: [group] };
 
+/** The relay holds a2 as DEAD, and a3 behind it; neither has landed. */
+const heldByDeadRow: History = {
+  ...good,
+  landings: landings.filter(({ eventId }) => eventId === 'a1' || eventId === 'b1'),
+  unpublished: [
+    { eventId: 'a2', status: 'DEAD' },
+    { eventId: 'a3', status: 'PENDING' },
+  ],
+};
+
 describe('a good history', () => {
   it('has no violation', () => {
     expect(checkHistory(good)).toEqual([]);
@@ -49,12 +59,7 @@ describe('a good history', () => {
 
   it('may end with a DEAD row and whatever is unpublished behind it', () => {
     const history: History = {
-      ...good,
-      landings: landings.filter(({ eventId }) => eventId === 'a1' || eventId === 'b1'),
-      unpublished: [
-        { eventId: 'a2', status: 'DEAD' },
-        { eventId: 'a3', status: 'PENDING' },
-      ],
+      ...heldByDeadRow,
       groups: [{ ...group, effects: effects('a1', 'b1'), settled: applied('a1', 'b1') }],
     };
     expect(checkHistory(history)).toEqual([]);
@@ -62,12 +67,7 @@ describe('a good history', () => {
 
   it('may hold a parked copy of an event that is unpublished itself, behind a DEAD row', () => {
     const history: History = {
-      ...good,
-      landings: landings.filter(({ eventId }) => eventId === 'a1' || eventId === 'b1'),
-      unpublished: [
-        { eventId: 'a2', status: 'DEAD' },
-        { eventId: 'a3', status: 'PENDING' },
-      ],
+      ...heldByDeadRow,
       groups: [
         {
           ...group,

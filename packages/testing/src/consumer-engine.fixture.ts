@@ -1,0 +1,55 @@
+import type { Handlers } from '@nightporter/consumer';
+import { afterEach, beforeEach } from 'vitest';
+import {
+  TOPIC,
+  keyFor,
+  startMember,
+  stopMember,
+  type Member,
+  type MemberSetup,
+  type SentEvent,
+} from './consumer-engine.support.js';
+import { createMemoryWorld, type MemorySession, type MemoryWorld } from './memory/index.js';
+
+/** Fresh for each test of the file that imports it. */
+export let world: MemoryWorld;
+let members: Member[];
+
+beforeEach(() => {
+  world = createMemoryWorld({ queues: 1 });
+  members = [];
+});
+
+afterEach(async () => {
+  for (const member of members) if (member.consumer.snapshot().state === 'running') await stopMember(world, member);
+});
+
+/** Starts a member that is stopped after the test. */
+export function start(setup: MemberSetup = {}): Member {
+  const member = startMember(world, setup);
+  members.push(member);
+  return member;
+}
+
+/** A handler that fails for the events in `poison`, and leaves their id as effect for all others. */
+export function failingFor(poison: Set<string>, runs: string[] = []): Handlers<MemorySession> {
+  return {
+    OrderPaid: async ({ event, session }) => {
+      runs.push(event.eventId);
+      await session.effect(event.eventId);
+      if (poison.has(event.eventId)) throw new Error(`poison ${event.eventId}`);
+    },
+  };
+}
+
+/** The events 1 to `last` of an aggregate. */
+export const history = (aggregateId: string, last: number): SentEvent[] =>
+  Array.from({ length: last }, (_, index) => ({ aggregateId, version: index + 1 }));
+
+/** Where the group is with an aggregate. */
+export const position = (aggregateId: string, group = 'billing'): unknown =>
+  world.group(group).positionOf(keyFor(aggregateId)).position;
+
+/** Whether the broker has nothing for the group that is not in hand. */
+export const isDrained = (group = 'billing'): boolean =>
+  world.broker.topic(TOPIC).receive({ group, max: 1, invisibleMs: 1 }).length === 0;
