@@ -129,19 +129,29 @@ describe('an archive of files', () => {
     expect(await own.names()).toHaveLength(2);
   });
 
-  it('leaves a row in the outbox that changed while its file was written', async () => {
+  const database = ({ client, database: name }: Filed) => client.db(name);
+  it.each<[string, (own: Filed, row: OutboxDocument) => Promise<unknown>]>([
+    [
+      'it changes',
+      (own, { _id }) =>
+        database(own)
+          .collection<OutboxDocument>('outbox')
+          .updateOne({ _id }, { $inc: { revision: 1 } }),
+    ],
+    ['a group registers that begins before it', (own) => own.group('late', null)],
+    ['another run clears its file away', (own) => catalogueOf(database(own)).deleteMany({ state: 'writing' })],
+  ])('leaves a row in the outbox when, while its file is written, %s', async (_what, happens) => {
     const own = await fixture();
     const [row] = await own.publish(rows(1, 30));
     await own.group('one', 1);
-    const outbox = own.client.db(own.database).collection<OutboxDocument>('outbox');
-    const changing: ArchiveFiles = {
+    const meanwhile: ArchiveFiles = {
       ...own.files,
       async write(name, content) {
-        await outbox.updateOne({ _id: row!._id }, { $inc: { revision: 1 } });
+        await happens(own, row!);
         await own.files.write(name, content);
       },
     };
-    expect(await run(own, changing)).toMatchObject({ rows: 0 });
+    expect(await run(own, meanwhile)).toMatchObject({ rows: 0 });
     expect(await own.left()).toEqual([row!._id]);
     expect(await own.names()).toEqual([]);
     expect(await own.catalogue()).toEqual([]);
