@@ -147,7 +147,12 @@ async function test(jars) {
   ]);
   await jars;
   progress(`checks passed after ${seconds(started)}; tests on the real stack follow`);
-  run(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...args]);
+  const vitest = (...more) =>
+    run(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...more]);
+  if (args.length > 0) return vitest(...args);
+  vitest('--project', '!proof');
+  // On servers of their own: those of the other tests are full by now, and many times slower than new ones.
+  vitest('--project', 'proof');
 }
 
 /** `--json FILE` keeps the figures; everything else is vitest's, such as `-t` with part of a sentence. */

@@ -46,6 +46,15 @@ export function shardMapStoreConformance(name: string, makeFixture: () => Promis
       expect(await shardMaps.agree({ map: ['3-0', '3-1', '3-2'], settleMs: LONG_MS })).toMatchObject({ kind: 'other' });
     });
 
+    it('leaves the map as it is while it is served, however long ago it was agreed on', async () => {
+      const { shardMaps, leases, passTime } = await makeFixture();
+      await shardMaps.agree({ map: TWO, settleMs: LONG_MS });
+      await leases.acquire({ shard: '2-1', owner: 'relay 1', durationMs: LONG_MS });
+      await passTime(SHORT_MS + 50);
+      expect(await shardMaps.agree({ map: ONE, settleMs: SHORT_MS })).toMatchObject({ kind: 'other' });
+      expect(await shardMaps.check({ map: TWO })).toEqual({ kind: 'agreed' });
+    });
+
     it('finds at a check the lease of another map that was granted after both had agreed', async () => {
       const { shardMaps, leases } = await makeFixture();
       await shardMaps.agree({ map: ONE, settleMs: LONG_MS });
