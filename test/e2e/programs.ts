@@ -121,13 +121,13 @@ export async function urlOf(service: Program): Promise<string> {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Asks until `/readyz` answers 200. */
+/** Asks until `/readyz` answers 200; rejects at once when the service ends before. */
 export async function untilReady(service: Program): Promise<string> {
   const url = await urlOf(service);
-  await until(
-    `${url}/readyz is ready`,
-    async () => (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) })).ok,
-  );
+  const isReady = async (): Promise<boolean> =>
+    !service.isRunning || (await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5_000) })).ok;
+  await until(`${url}/readyz is ready`, isReady);
+  if (!service.isRunning) throw new Error(`${url} ended before it was ready: ${(await service.ended).stdout}`);
   return url;
 }
 
