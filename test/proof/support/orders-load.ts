@@ -30,7 +30,7 @@ export function startOrdersLoad(apiUrl: string, { ordersPerSecond }: { ordersPer
   const client = async (): Promise<void> => {
     while (!state.isStopped) {
       const { orderId } = await send('/orders', { customerId: 'c', currency: 'EUR', lines: LINES });
-      await send(`/orders/${String(orderId)}/pay`, { transactionId: `t${state.orders}` });
+      await send(`/orders/${String(orderId)}/pay`, { transactionId: `payment of ${String(orderId)}` });
       state.orders += 1;
       await delay((CLIENTS * 1_000) / ordersPerSecond);
     }
