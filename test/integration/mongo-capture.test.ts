@@ -177,11 +177,12 @@ describe('a change stream of MongoDB', () => {
     const client = shared.client();
     const outbox = await prepareOutbox();
     const other = client.db(databaseOf(outbox)).collection<{ n: number }>('other');
-    const foreign = other.watch();
+    const foreign = other.watch([], { maxAwaitTimeMS: 100 });
     open.push(foreign);
-    const next = foreign.next();
+    // Opens the stream: an insert that overtook that would never come.
+    await foreign.tryNext();
     await other.insertOne({ n: 1 });
-    await next;
+    await foreign.next();
     const token = resumeToken(BSON.EJSON.stringify(foreign.resumeToken, { relaxed: false }));
     const committed = await commit({ client, outbox }, 2);
     const outcome = await resumeOrLose(stores(client, outbox).capture, token);

@@ -16,6 +16,8 @@ const EVERY_MS = 20;
 const ROUNDS = sized({ full: 10, small: 2 });
 const ROUND_EVENTS = sized({ full: 500, small: 150 });
 const POISONED = 'poisoned';
+/** Of the latencies that are compared. Of the few events of a small run, three would be the last hundredth: chance. */
+const SHARE = sized({ full: 0.99, small: 0.9 });
 
 const worlds: JournalWorld[] = [];
 
@@ -83,17 +85,19 @@ it('a poison event does not slow the other aggregates of its queue, and once it 
   const drainedMs = Math.round(performance.now() - mended);
   const verdict = await expectAllOnce(world, poisoned);
   await expectAllOnce(clean.world, clean);
-  const p99 = { without: percentile(without, 0.99), with: percentile(withPoison, 0.99) };
+  const compared = { without: percentile(without, SHARE), with: percentile(withPoison, SHARE) };
   showFigures(context, {
     ...verdict,
     'healthy events': withPoison.length,
     'p50 ms without poison': percentile(without, 0.5),
     'p50 ms with poison': percentile(withPoison, 0.5),
-    'p99 ms without poison': p99.without,
-    'p99 ms with poison': p99.with,
+    'p90 ms without poison': percentile(without, 0.9),
+    'p90 ms with poison': percentile(withPoison, 0.9),
+    'p99 ms without poison': percentile(without, 0.99),
+    'p99 ms with poison': percentile(withPoison, 0.99),
     'parked behind': behind,
     'ms from the edit until all was applied': drainedMs,
   });
   expect(verdict.edited).toBe(1);
-  expect(p99.with).toBeLessThanOrEqual(Math.max(2 * p99.without, p99.without + 100));
+  expect(compared.with).toBeLessThanOrEqual(Math.max(2 * compared.without, compared.without + 100));
 });

@@ -186,15 +186,15 @@ async function replaceToken({ checkpoints }: StreamWorld, token: string): Promis
 /** `ended`: of the event with which the stream of a dropped collection ends. */
 async function foreignToken(other: Collection<{ n: number }>, { ended }: { ended: boolean }): Promise<string> {
   await other.insertOne({ n: 0 });
-  const stream = other.watch();
+  const stream = other.watch([], { maxAwaitTimeMS: 100 });
   try {
-    let change = stream.next();
+    // Opens the stream: an insert that overtook that would never come.
+    await stream.tryNext();
     await other.insertOne({ n: 1 });
-    await change;
+    await stream.next();
     if (ended) {
       await other.drop();
-      do change = stream.next();
-      while ((await change).operationType !== 'invalidate');
+      while ((await stream.next()).operationType !== 'invalidate');
     }
     return BSON.EJSON.stringify(stream.resumeToken, { relaxed: false });
   } finally {
