@@ -1,11 +1,11 @@
+import { type Problem, sendProblem } from '@nightporter/http';
 import type { EventHeaders, JsonValue } from '@nightporter/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Order, OrderCommand } from '../domain/order.js';
 import type { CommandOutcome, CommandResult, Orders } from '../orders.js';
 import { entityTag, expectedVersionOf } from './entity-tag.js';
 import { idempotencyOf } from './idempotency.js';
-import { problem, rejectionProblem, sendProblem } from './problems.js';
-import type { Problem } from './schemas.js';
+import { problem, rejectionProblem } from './problems.js';
 
 interface Exchange {
   readonly request: FastifyRequest;

@@ -1,6 +1,6 @@
+import { problemAnswers } from '@nightporter/http';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import type { Orders } from '../orders.js';
-import { answers } from './responses.js';
 import * as schemas from './schemas.js';
 
 /** Lists orders page by page, in the order of their ids: a stable order, so that no page repeats or skips one. */
@@ -9,7 +9,7 @@ export const listRoute: FastifyPluginCallbackZod<{ orders: Orders }> = (app, { o
     tags: ['orders'],
     summary: 'Lists orders by customer and status, a page at a time',
     querystring: schemas.listQuery,
-    response: { 200: schemas.listAnswer, ...answers },
+    response: { 200: schemas.listAnswer, ...problemAnswers },
   };
   app.get('/orders', { schema: listSchema }, async (request) => {
     const { customerId = null, status = null, limit, cursor } = request.query;

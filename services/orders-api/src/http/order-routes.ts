@@ -1,18 +1,18 @@
+import { problemAnswers, sendProblem } from '@nightporter/http';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import { randomUUID } from 'node:crypto';
 import type { OrderCommand } from '../domain/order.js';
 import type { Orders } from '../orders.js';
 import { entityTag } from './entity-tag.js';
 import { carryOut, sendOrder, sendUnchanged } from './exchange.js';
-import { rejectionProblem, sendProblem } from './problems.js';
-import { answers } from './responses.js';
+import { rejectionProblem } from './problems.js';
 import * as schemas from './schemas.js';
 
 const commandSchema = {
   tags: ['orders'],
   params: schemas.orderParams,
   headers: schemas.commandHeaders,
-  response: { 200: schemas.orderAnswer, ...answers },
+  response: { 200: schemas.orderAnswer, ...problemAnswers },
 };
 
 export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, { orders }, done) => {
@@ -21,7 +21,7 @@ export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, {
     summary: 'Places an order',
     headers: schemas.createHeaders,
     body: schemas.createOrderBody,
-    response: { 201: schemas.orderAnswer, ...answers },
+    response: { 201: schemas.orderAnswer, ...problemAnswers },
   };
   app.post('/orders', { schema: createSchema }, async (request, reply) => {
     const { orderId: chosen = null, ...content } = request.body;
@@ -34,7 +34,7 @@ export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, {
     tags: ['orders'],
     summary: 'Reads an order',
     params: schemas.orderParams,
-    response: { 200: schemas.orderAnswer, ...answers },
+    response: { 200: schemas.orderAnswer, ...problemAnswers },
   };
   app.get('/orders/:orderId', { schema: getSchema }, async (request, reply) => {
     const order = await orders.find(request.params.orderId);

@@ -1,9 +1,9 @@
+import { problemAnswers, sendProblem } from '@nightporter/http';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import { NightporterError } from '@nightporter/protocol';
 import type { Orders } from '../orders.js';
 import { outcomeProblem, eventHeaders } from './exchange.js';
-import { sendProblem } from './problems.js';
-import { answers } from './responses.js';
+
 import * as schemas from './schemas.js';
 
 /**
@@ -15,7 +15,7 @@ export const paymentRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app,
     tags: ['payments'],
     summary: "Takes the payment provider's callback",
     body: schemas.paymentCallbackBody,
-    response: { 200: schemas.paymentAnswer, ...answers },
+    response: { 200: schemas.paymentAnswer, ...problemAnswers },
   };
   app.post('/payments/callback', { schema: callbackSchema }, async (request, reply) => {
     const { orderId, paymentTransactionNo, amountMinor, currency } = request.body;

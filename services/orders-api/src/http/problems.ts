@@ -1,12 +1,8 @@
-/** RFC 9457: every error of the API is one of these. `type` is stable: callers match on it. */
-import type { FastifyReply } from 'fastify';
+import { defineProblems, type Problem } from '@nightporter/http';
 import type { Rejection } from '../domain/order.js';
-import type { Problem } from './schemas.js';
 
-const KINDS = {
-  'invalid-request': { status: 400, title: 'The request is not valid' },
-  'malformed-json': { status: 400, title: 'The body is not JSON' },
-  'not-found': { status: 404, title: 'There is no such resource' },
+/** Besides the common ones. */
+export const problem = defineProblems({
   'order-unknown': { status: 404, title: 'There is no such order' },
   'order-exists': { status: 409, title: 'The order exists already' },
   'transition-refused': { status: 409, title: "The order's status does not allow this" },
@@ -14,38 +10,8 @@ const KINDS = {
   'paid-otherwise': { status: 409, title: 'The order is paid by another transaction' },
   'payment-known': { status: 409, title: 'The transaction number belongs to another payment' },
   'precondition-failed': { status: 412, title: 'The order has changed' },
-  'body-too-large': { status: 413, title: 'The body is too large' },
-  'uri-too-long': { status: 414, title: 'The URI is too long' },
-  'unsupported-media-type': { status: 415, title: 'The body must be application/json' },
   'idempotency-key-reused': { status: 422, title: 'The idempotency key belongs to another request' },
-  'too-many-requests': { status: 429, title: 'Too many requests' },
-  'internal-error': { status: 500, title: 'Something is broken in the service' },
-  unavailable: { status: 503, title: 'The service cannot do this now' },
-} as const satisfies Record<string, { status: number; title: string }>;
-
-export type ProblemKind = keyof typeof KINDS;
-export type ProblemField = NonNullable<Problem['errors']>[number];
-
-export function problem(kind: ProblemKind, detail: string, errors?: readonly ProblemField[]): Problem {
-  const { status, title } = KINDS[kind];
-  return {
-    type: `urn:nightporter:problem:${kind}`,
-    title,
-    status,
-    detail,
-    ...(errors === undefined ? {} : { errors: [...errors] }),
-  };
-}
-
-export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply {
-  if (answer.status === 503) reply.header('retry-after', '1');
-  // Written out here, since a response schema belongs to a route and this also answers where there is none.
-  return reply
-    .code(answer.status)
-    .type('application/problem+json; charset=utf-8')
-    .serializer(JSON.stringify)
-    .send(answer);
-}
+});
 
 export function rejectionProblem(orderId: string, rejection: Rejection): Problem {
   const order = `order ${JSON.stringify(orderId)}`;

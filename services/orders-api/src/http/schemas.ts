@@ -136,22 +136,3 @@ export const listAnswer = z.object({
   orders: z.array(orderAnswer).readonly(),
   next: z.string().nullable().describe('Pass it as cursor to get the next page; null on the last one.'),
 });
-
-export const problemAnswer = z.object({
-  type: z.string(),
-  title: z.string(),
-  status: z.number(),
-  detail: z.string(),
-  errors: z
-    .array(
-      z.object({
-        pointer: z.string().optional(),
-        parameter: z.string().optional(),
-        header: z.string().optional(),
-        detail: z.string(),
-      }),
-    )
-    .optional(),
-});
-
-export type Problem = z.infer<typeof problemAnswer>;

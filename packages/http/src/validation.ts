@@ -1,7 +1,6 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { z } from 'zod';
-import { problem, type ProblemField } from './problems.js';
-import type { Problem } from './schemas.js';
+import { commonProblem, type Problem, type ProblemField } from './problems.js';
 
 /** A request that does not fit its schema; `fields` names each place. */
 export class InvalidRequestError extends Error {
@@ -14,7 +13,7 @@ export class InvalidRequestError extends Error {
     const places = fields.map(
       (field) => `${field.pointer ?? field.parameter ?? field.header ?? 'request'}: ${field.detail}`,
     );
-    this.problem = problem('invalid-request', places.join('; '), fields);
+    this.problem = commonProblem('invalid-request', places.join('; '), fields);
   }
 }
 

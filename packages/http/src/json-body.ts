@@ -1,6 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { problem } from './problems.js';
-import type { Problem } from './schemas.js';
+import { commonProblem, type Problem } from './problems.js';
 
 export class MalformedJsonError extends Error {
   readonly statusCode = 400;
@@ -9,7 +8,7 @@ export class MalformedJsonError extends Error {
   constructor(detail: string) {
     super(detail);
     this.name = 'MalformedJsonError';
-    this.problem = problem('malformed-json', detail);
+    this.problem = commonProblem('malformed-json', detail);
   }
 }
 

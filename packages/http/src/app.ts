@@ -1,0 +1,82 @@
+import helmet from '@fastify/helmet';
+import rateLimit from '@fastify/rate-limit';
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import { readinessAnswer, readinessOf, type Logger, type ReadinessCheck } from '@nightporter/runtime';
+import { LogController, fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { jsonSchemaTransform, serializerCompiler } from 'fastify-type-provider-zod';
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { answerError, answerErrors, tooManyRequests, type ErrorProblem } from './errors.js';
+import { acceptJsonOnly } from './json-body.js';
+import { validateWithZod } from './validation.js';
+
+export interface HttpAppOptions {
+  /** Of the OpenAPI page at `/docs`. */
+  readonly title: string;
+  readonly description: string;
+  readonly logger: Logger;
+  readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** More requests of one address within a minute are answered 429. */
+  readonly requestsPerMinuteMax: number;
+  /** Larger bodies are answered 413 without being read to their end. */
+  readonly bodyBytesMax: number;
+  readonly errorProblem: ErrorProblem;
+}
+
+/** Longest path parameter: 200 UTF-16 code units, percent-encoded, with room to be refused with a reason. */
+const PARAM_LENGTH_MAX = 4_096;
+
+/**
+ * An HTTP application without routes of its own and without a listening socket: security headers, limits, problem documents for every
+ * error, `/livez`, `/readyz`, and the OpenAPI page of the routes that are registered afterwards.
+ */
+export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
+  const { description, errorProblem, title } = options;
+  const loggerInstance: FastifyBaseLogger = options.logger;
+  const app = fastify({
+    loggerInstance,
+    // One line per failed request is written by the error handler; two lines per good one would drown it.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: options.bodyBytesMax,
+    requestTimeout: 30_000,
+    genReqId: requestIdOf,
+    routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
+    frameworkErrors: (error, request, reply) => {
+      answerError(error, { request, reply, errorProblem });
+    },
+  });
+  app.setValidatorCompiler(validateWithZod);
+  app.setSerializerCompiler(serializerCompiler);
+  answerErrors(app, errorProblem);
+  acceptJsonOnly(app);
+  await app.register(helmet);
+  await app.register(swagger, {
+    openapi: { info: { title, version: '1', description } },
+    transform: jsonSchemaTransform,
+  });
+  await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
+  await app.register(rateLimit, {
+    max: options.requestsPerMinuteMax,
+    timeWindow: 60_000,
+    // Health checks must be answered whatever the load.
+    allowList: (request) => request.url === '/livez' || request.url === '/readyz',
+    errorResponseBuilder: (_request, { after }) => tooManyRequests(after),
+  });
+  healthRoutes(app, options.checks);
+  return app;
+}
+
+/** A caller's own id goes on into log and events, where it is one that can be written anywhere. */
+function requestIdOf({ headers }: { headers: IncomingHttpHeaders }): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && /^[A-Za-z0-9._:-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+function healthRoutes(app: FastifyInstance, checks: HttpAppOptions['checks']): void {
+  app.get('/livez', { schema: { hide: true } }, () => ({ status: 'alive' }));
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const answer = readinessAnswer(await readinessOf(checks));
+    return reply.code(answer.status).header('cache-control', 'no-store').send(answer.body);
+  });
+}
