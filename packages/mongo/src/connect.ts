@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { MongoClient } from 'mongodb';
 import { storeUnavailable } from './driver-errors.js';
 
@@ -43,5 +44,18 @@ export async function connectMongo(options: ConnectOptions): Promise<MongoClient
   } catch (error) {
     await client.close();
     throw storeUnavailable(`connecting to MongoDB at ${client.options.hosts.join(', ')}`, error);
+  }
+}
+
+/**
+ * Closes a client, whose sessions and cursors the server is told of. Resolves after `limitMs` all the same: a server that is busy forgets them by
+ * itself, and must not hold up the end of a process.
+ */
+export async function closeMongo(client: MongoClient, limitMs: number): Promise<void> {
+  const late = new AbortController();
+  try {
+    await Promise.race([client.close(), delay(limitMs, undefined, { signal: late.signal, ref: false })]);
+  } finally {
+    late.abort();
   }
 }

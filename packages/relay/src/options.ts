@@ -34,7 +34,7 @@ export interface RelayOptions {
   readonly leaseMs: number;
   /** How often a relay that stands by asks for the lease. */
   readonly standbyEveryMs: number;
-  /** How long `stop()` waits for sends in flight, their marks and the last checkpoint. */
+  /** How long `stop()` waits for sends in flight, their marks and the last checkpoint. What it gives back then takes {@link farewellMs} each. */
   readonly drainMs: number;
 
   /** Sends in flight, per shard. */
@@ -154,6 +154,14 @@ export const RELAY_DEFAULTS: Omit<RelayOptions, 'owner'> = {
   databaseDelayMs: 50,
   databaseDelayMaxMs: 5_000,
 };
+
+/**
+ * How long giving the stream back, and then the lease, may take at the end of a session. Both are for the sake of others, who manage without: the server
+ * forgets a stream that nobody reads, and the lease runs out.
+ */
+export function farewellMs({ drainMs }: Pick<RelayOptions, 'drainMs'>): number {
+  return Math.max(50, Math.floor(drainMs / 5));
+}
 
 /** Fills in the defaults. Throws NP_CONFIG_INVALID, naming the option and its accepted range. */
 export function relayOptions(given: { owner: string } & Partial<RelayOptions>): RelayOptions {

@@ -47,7 +47,7 @@ export interface Relay {
   run(): Promise<void>;
   /**
    * Stops sending, waits for sends in flight, their marks and one last checkpoint (at most `drainMs`), releases the
-   * lease so that a standby takes over at once, and resolves when `run()` does. May be called at any time, and again.
+   * lease so that a standby takes over at once (at most two fifths of `drainMs` more, whatever hangs), and resolves when `run()` does. May be called at any time, and again.
    */
   stop(): Promise<void>;
   snapshot(): RelaySnapshot;

@@ -6,7 +6,7 @@ import { DatabaseCalls, OVER, type Over } from './database-calls.js';
 import { LaneReader } from './lane-reader.js';
 import { MarkWriter } from './mark-writer.js';
 import { MissedRows } from './missed-rows.js';
-import type { RelayOptions, Shard } from './options.js';
+import { farewellMs, type RelayOptions, type Shard } from './options.js';
 import type { RelayPorts } from './relay.js';
 import { PauseWatch } from './pause-watch.js';
 import { Poller } from './poller.js';
@@ -88,7 +88,7 @@ export class Session {
   async run(): Promise<SessionEnd> {
     this.#spawn(this.#work());
     await this.over.wait();
-    await this.#follower.close();
+    await this.#follower.close(farewellMs(this.#details.options));
     if (this.#failure !== null) throw this.#failure.error;
     return this.#end;
   }

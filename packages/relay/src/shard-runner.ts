@@ -9,7 +9,7 @@ import {
   type TokenBucket,
 } from '@nightporter/protocol';
 import { Progress } from './counts.js';
-import type { RelayOptions, Shard } from './options.js';
+import { farewellMs, type RelayOptions, type Shard } from './options.js';
 import type { RelayPorts } from './relay.js';
 import { Session } from './session.js';
 import type { ShardMapGuard } from './shard-map-guard.js';
@@ -262,9 +262,9 @@ export class ShardRunner {
 
   async #release(epoch: Epoch): Promise<void> {
     const { leases, observe } = this.#ports;
-    const { owner, standbyEveryMs } = this.#options;
+    const { owner } = this.#options;
     try {
-      const limit = { limitMs: 2 * standbyEveryMs, over: new Wakeup() };
+      const limit = { limitMs: farewellMs(this.#options), over: new Wakeup() };
       await this.#limited(() => leases.release({ shard: this.#shard.id, owner, epoch }), limit);
     } catch (error) {
       if (!isOutage(error)) throw error;

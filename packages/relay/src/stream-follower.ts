@@ -58,14 +58,13 @@ export class StreamFollower {
     while (!isOver()) await this.#step();
   }
 
-  /** Gives the stream back; takes at most `callMs`. */
-  async close(): Promise<void> {
+  /** Gives the stream back; takes at most `limitMs`. */
+  async close(limitMs = this.#context.options.callMs): Promise<void> {
     const stream = this.#stream;
     this.#stream = null;
     if (stream === null) return;
-    const { ports, options } = this.#context;
-    const never = new Wakeup();
-    const limit = { clock: ports.clock, limitMs: options.callMs, over: never, onLimit: storeUnavailable };
+    const { ports } = this.#context;
+    const limit = { clock: ports.clock, limitMs, over: new Wakeup(), onLimit: storeUnavailable };
     try {
       await limited(() => stream.close(), limit);
     } catch (error) {

@@ -155,6 +155,30 @@ describe('stop()', () => {
     expect(relay.shard().state).toBe('stopped');
   });
 
+  test('ends in its time although the stream and the lease cannot be given back', async () => {
+    const hanging = (): Promise<void> => new Promise(() => undefined);
+    const relay = start({
+      options: { drainMs: 3_000 },
+      ports: ({ capture, leases }) => ({
+        capture: {
+          open: async (request) => {
+            const stream = await capture.open(request);
+            return { read: () => stream.read(), close: hanging };
+          },
+        },
+        leases: { acquire: (request) => leases.acquire(request), release: hanging },
+      }),
+    });
+    await world.clock.advance(100);
+    let isStopped = false;
+    const stopped = relay.relay.stop().then(() => (isStopped = true));
+    await world.clock.advance(1_100);
+    expect(isStopped).toBe(false);
+    await world.clock.advance(200);
+    await stopped;
+    expect(relay.shard().state).toBe('stopped');
+  });
+
   test('does not wait for a renewal that hangs before it drains, nor for ever after', async () => {
     const barrier = new Barrier();
     const relay = start({
