@@ -1,3 +1,4 @@
+import { consoleService } from '@nightporter/console';
 import { createInventoryWorker } from '@nightporter/inventory-worker';
 import { ordersApi } from '@nightporter/orders-api';
 import { createOrdersWorker } from '@nightporter/orders-worker';
@@ -20,7 +21,7 @@ Written by \`npx vitest run --project unit scripts/src/configuration-docs.test.t
 describe('docs/configuration.md', () => {
   it('says what the services read', async () => {
     const workers = [createInventoryWorker(), createOrdersWorker(), createPointsWorker(), createShippingWorker()];
-    const sections = [ordersApi, relayService, ...workers].map((service) =>
+    const sections = [ordersApi, relayService, consoleService, ...workers].map((service) =>
       configurationSection(service, service.config),
     );
     const text = [

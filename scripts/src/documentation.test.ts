@@ -87,7 +87,7 @@ describe('the page for operators of consumers', () => {
 
   it('has every setting that every worker has, with unit and default', () => {
     const { config } = createInventoryWorker();
-    const own = ['STOCK', 'TOPIC', 'ORDERS_DB'];
+    const own = ['STOCK', 'TOPIC', 'ORDERS_DB', 'ORDERS_LEDGER_URL', 'ORDERS_LEDGER_TOKEN'];
     const byWorker = ['MONGODB_DB', 'PORT', 'GROUP'];
     const settings = Object.values(config).filter(({ name }) => !own.includes(name));
     const expected = settings.map(({ name, unit = '', default: value = '(required)' }) => [

@@ -103,7 +103,7 @@ export function runScript(name: string, args: readonly string[]): Program {
 export const builtFile = (path: string): string => `${root}${path}`;
 
 export type ServiceName =
-  'orders-api' | 'relay' | 'inventory-worker' | 'orders-worker' | 'points-worker' | 'shipping-worker';
+  'orders-api' | 'relay' | 'inventory-worker' | 'orders-worker' | 'points-worker' | 'shipping-worker' | 'console';
 
 /** Runs a service on a port of its own choice. */
 export function runService(name: ServiceName, settings: Record<string, string>, args: readonly string[] = []): Program {

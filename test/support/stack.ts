@@ -14,11 +14,11 @@ declare module 'vitest' {
 }
 
 /** The stack that all tests of a run share: never kill it, and use names of your own (`uniqueName`). */
-export interface SharedStack extends RocketMqAdmin {
+export type SharedStack = RocketMqAdmin & {
   mongodbUri: string;
   mongodbEngine: MongoEngine;
   rocketmqEndpoints: string;
-}
+};
 
 export function sharedStack(): SharedStack {
   return {

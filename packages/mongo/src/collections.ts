@@ -28,6 +28,7 @@ export const CONSUMER_COLLECTIONS = {
   positions: 'positions',
   parked: 'parked',
   started: 'started',
+  starts: 'group_starts',
   actions: 'operator_actions',
 } as const;
 
@@ -113,6 +114,7 @@ const CONSUMER_PLAN: Plan = {
   [CONSUMER_COLLECTIONS.positions]: [],
   [CONSUMER_COLLECTIONS.parked]: PARKED_INDEXES,
   [CONSUMER_COLLECTIONS.started]: STARTED_INDEXES,
+  [CONSUMER_COLLECTIONS.starts]: [],
   [CONSUMER_COLLECTIONS.actions]: ACTION_INDEXES,
 };
 

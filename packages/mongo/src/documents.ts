@@ -104,6 +104,15 @@ export interface RegistryDocument {
   readonly deletedTo?: Readonly<Record<string, Date>>;
 }
 
+/** `group_starts`: `_id` is the group, its producer, and since when it starts there. Of groups whose producer is out of reach. */
+export interface StartDocument {
+  readonly _id: string;
+  readonly group: string;
+  /** Pages of positions that were set; every page raises it, so that the end and a late page conflict. */
+  readonly pages: number;
+  readonly finished: boolean;
+}
+
 /** `inbox`: see {@link placeId}. */
 export interface InboxDocument {
   readonly _id: string;

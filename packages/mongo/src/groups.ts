@@ -4,9 +4,10 @@ import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
 import { OUTBOX_COLLECTIONS } from './collections.js';
 import { durableDatabase } from './database.js';
 import type { GroupDocument, RegistryDocument } from './documents.js';
-import { atHeads, copyHeads, headsOf } from './head-copies.js';
+import { guarded } from './driver-errors.js';
+import { COPYING_ENDS, copyHeads, headsOf } from './head-copies.js';
 import { createProducerLedger } from './producer-ledger.js';
-import { behindDeleted, startUnavailable, type DeletedTopic } from './unavailable-starts.js';
+import { startUnavailable, startsOf, type DeletedTopic, type StartKind } from './unavailable-starts.js';
 import { runTransaction } from './transactions.js';
 
 /**
@@ -45,15 +46,85 @@ export async function registerGroup(
   producerDatabase: string,
   registration: GroupRegistration,
 ): Promise<void> {
+  await name(client, producerDatabase, registration);
+  if (registration.database === undefined) return;
+  const groups = groupsOf(client, producerDatabase);
+  const startOf = startsOf(
+    registration.from === 'now' ? 'at-heads' : 'behind-deleted',
+    ledgerOf(client, producerDatabase, registration),
+  );
+  const { database, group } = registration;
+  const heads = headsOf(client, producerDatabase);
+  await copyHeads({ client, heads, producerDatabase, groups, group, database, startOf, repeat: untilNoConflict });
+}
+
+/** A registration of a group whose database is out of reach: whoever holds that sets the positions, and then calls {@link endStart}. */
+export interface RemoteRegistration {
+  readonly group: string;
+  readonly topics: readonly string[];
+  readonly from: 'beginning' | 'now';
+  readonly unavailable: 'refuse' | 'accept';
+  readonly ledger?: ProducerLedger;
+}
+
+/** A start that is not finished; `sinceMs` tells it from other starts of the group. */
+export interface UnfinishedStart {
+  readonly sinceMs: number;
+  readonly starts: StartKind;
+}
+
+/** As {@link registerGroup}, but for the positions. Null where there are none to set. */
+export async function registerRemoteGroup(
+  client: MongoClient,
+  producerDatabase: string,
+  { from, group, topics, unavailable, ledger }: RemoteRegistration,
+): Promise<UnfinishedStart | null> {
+  const asked = { group, topics, unavailable, ...(ledger === undefined ? {} : { ledger }) };
+  await name(client, producerDatabase, { ...asked, from });
+  const groups = groupsOf(client, producerDatabase);
+  const known = await guarded(`reading group ${group}`, () => groups.findOne({ _id: group, copyingHeads: true }));
+  if (known === null) return null;
+  return { sinceMs: known.floor.getTime(), starts: known.from === 'now' ? 'at-heads' : 'behind-deleted' };
+}
+
+/** Says that the positions of a start are set. Without effect where that is said already, or another start has begun. */
+export async function endStart(
+  client: MongoClient,
+  producerDatabase: string,
+  { group, sinceMs }: { group: string; sinceMs: number },
+): Promise<void> {
+  const groups = groupsOf(client, producerDatabase);
+  await guarded(`ending the start of group ${group} in ${groups.namespace}`, () =>
+    groups.updateOne({ _id: group, copyingHeads: true, floor: new Date(sinceMs) }, COPYING_ENDS),
+  );
+}
+
+function groupsOf(client: MongoClient, producerDatabase: string): Collection<GroupDocument> {
+  return durableDatabase(client, producerDatabase).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
+}
+
+function ledgerOf(
+  client: MongoClient,
+  database: string,
+  { ledger }: { readonly ledger?: ProducerLedger },
+): ProducerLedger {
+  return ledger ?? createProducerLedger({ client, database });
+}
+
+type Naming = Omit<RemoteRegistration, 'from' | 'unavailable'> &
+  Partial<Pick<RemoteRegistration, 'from' | 'unavailable'>>;
+
+/** Writes the group's entry, or rejects. */
+async function name(client: MongoClient, producerDatabase: string, registration: Naming): Promise<void> {
   const { group, topics } = registration;
   if (group === '' || group === REGISTRY || topics.length === 0) {
     const given = `Group ${JSON.stringify(group)} with topics [${topics.join(', ')}]`;
     const message = `${given} cannot be registered: it needs a topic, and a name other than "" and "${REGISTRY}".`;
     throw new NightporterError('NP_CONFIG_INVALID', message);
   }
-  const groups = durableDatabase(client, producerDatabase).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
+  const groups = groupsOf(client, producerDatabase);
   const operation = `registering group ${group} in ${groups.namespace}`;
-  const ledger = registration.ledger ?? createProducerLedger({ client, database: producerDatabase });
+  const ledger = ledgerOf(client, producerDatabase, registration);
   const heads = headsOf(client, producerDatabase);
   const { deleted, isPreparing } = await untilNoConflict(operation, () =>
     runTransaction(client, operation, ({ session, own }) =>
@@ -62,10 +133,6 @@ export async function registerGroup(
   );
   if (isPreparing) throw replayUnfinished(group, groups.namespace);
   if (deleted.length > 0) throw await startUnavailable({ heads, ledger, group, deleted });
-  if (registration.database === undefined) return;
-  const startOf = registration.from === 'now' ? atHeads : behindDeleted(ledger);
-  const { database } = registration;
-  await copyHeads({ client, heads, producerDatabase, groups, group, database, startOf, repeat: untilNoConflict });
 }
 
 /** Runs a transaction again when it lost to a concurrent one. */
@@ -94,7 +161,7 @@ interface Refusal {
 async function register(
   groups: Collection<GroupDocument>,
   session: ClientSession,
-  registration: GroupRegistration,
+  registration: Naming,
 ): Promise<Refusal> {
   const { group, topics, from = 'beginning' } = registration;
   const wanted = [...new Set(topics)].sort();
@@ -105,7 +172,7 @@ async function register(
   const added = wanted.filter((topic) => known?.topics.includes(topic) !== true);
   const isFromBeginning = (known?.from ?? from) === 'beginning';
   const deleted = isFromBeginning ? deletedOf(await registry.findOne({ _id: REGISTRY }, { session }), added) : [];
-  const isAccepted = registration.from !== 'now' && registration.unavailable === 'accept';
+  const isAccepted = from === 'beginning' && registration.unavailable === 'accept';
   if (deleted.length > 0 && !isAccepted) return { deleted, isPreparing: false };
   // The registry before the group: it is where two registrations, or a registration and retention, meet.
   await registry.updateOne({ _id: REGISTRY }, { $inc: { revision: 1 } }, { session, upsert: true });

@@ -80,6 +80,8 @@ export async function copyHeads(copy: HeadCopy): Promise<void> {
 
 /** A group that starts now has nothing to catch up with. */
 const STATE_AFTERWARDS = { $cond: [{ $eq: ['$from', 'now'] }, 'live', '$state'] };
+/** The change of the group's document with which its start is over. */
+export const COPYING_ENDS = [{ $set: { state: STATE_AFTERWARDS } }, { $unset: 'copyingHeads' }];
 
 async function copyBatch(
   { client, database, group, groups }: HeadCopy,
@@ -89,11 +91,19 @@ async function copyBatch(
   // Every batch writes the group's document, so that it conflicts with whoever ends the copying.
   const { matchedCount } = await groups.updateOne(
     { _id: group, copyingHeads: true },
-    isLast ? [{ $set: { state: STATE_AFTERWARDS } }, { $unset: 'copyingHeads' }] : { $inc: { copiedBatches: 1 } },
+    isLast ? COPYING_ENDS : { $inc: { copiedBatches: 1 } },
     { session },
   );
   if (matchedCount === 0 || starts.length === 0) return;
   const positions = durableDatabase(client, database).collection<PositionDocument>(CONSUMER_COLLECTIONS.positions);
+  await insertStarts(positions, { group, starts, session });
+}
+
+/** A position that is there stays. */
+export async function insertStarts(
+  positions: Collection<PositionDocument>,
+  { group, session, starts }: { group: string; session: ClientSession; starts: readonly StartPosition[] },
+): Promise<void> {
   await positions.bulkWrite(
     starts.map(({ aggregate, startReason, version }) => ({
       updateOne: {

@@ -24,7 +24,7 @@ export {
 } from './collections.js';
 export { createDatabaseClock, type DatabaseClock } from './database-clock.js';
 export { durableDatabase } from './database.js';
-export { connectMongo, type ConnectOptions } from './connect.js';
+export { closeMongo, connectMongo, type ConnectOptions } from './connect.js';
 export type {
   CheckpointDocument,
   GroupActionDocument,
@@ -46,11 +46,20 @@ export { guarded } from './driver-errors.js';
 export { engineOf, type Engine } from './engine.js';
 export { createGroupRegistry } from './group-registry.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
-export { REGISTRY, registerGroup, type GroupRegistration } from './groups.js';
+export {
+  REGISTRY,
+  endStart,
+  registerGroup,
+  registerRemoteGroup,
+  type GroupRegistration,
+  type RemoteRegistration,
+  type UnfinishedStart,
+} from './groups.js';
 export { assertOperator, recordAction, runAction, type Operator } from './operator-actions.js';
 export { createOutboxActions } from './outbox-actions.js';
 export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
 export { createProducerLedger } from './producer-ledger.js';
 export { parkedEvent } from './parked-documents.js';
 export { copyReplayStarts, finishReplayGroup, registerReplayGroup, type ReplayGroup } from './replay-registration.js';
+export { createStartPositions, readStarts, type StartPage, type StartPositions } from './remote-starts.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';

@@ -3,12 +3,19 @@ import type { OutboxHeadDocument } from '@nightporter/contracts';
 import { NightporterError, aggregateVersion, type AggregateKey } from '@nightporter/protocol';
 import type { Collection } from 'mongodb';
 import { guarded } from './driver-errors.js';
-import { readHeads, type Head, type StartOf, type StartPosition } from './head-copies.js';
+import { atHeads, readHeads, type Head, type StartOf, type StartPosition } from './head-copies.js';
 
 /** A topic of which retention has deleted what was published up to `until`, archive included. */
 export interface DeletedTopic {
   readonly topic: string;
   readonly until: Date;
+}
+
+/** Where a group starts: at what was there when it came, or, behind what retention has deleted, with what is left. */
+export type StartKind = 'at-heads' | 'behind-deleted';
+
+export function startsOf(kind: StartKind, ledger: ProducerLedger): StartOf {
+  return kind === 'at-heads' ? atHeads : behindDeleted(ledger);
 }
 
 /** Starts right before the first version that the ledger still has; aggregates that are whole need no start. */

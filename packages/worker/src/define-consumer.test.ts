@@ -51,10 +51,11 @@ describe('a worker', () => {
       { producer: 'files', topic: 'files', topicSetting: 'TOPIC' },
     ];
     const { config } = defineConsumer({ ...definition, subscriptions: [subscriptions[0]!, ...subscriptions.slice(1)] });
-    const values = loadConfig(config, { ...environment, NOTE_TAKER_DB: 'other', TOPIC: 'elsewhere' });
+    const ledger = { NOTE_TAKER_LEDGER_URL: 'http://127.0.0.1:3010', NOTE_TAKER_LEDGER_TOKEN: 'token' };
+    const values = loadConfig(config, { ...environment, NOTE_TAKER_DB: 'other', TOPIC: 'elsewhere', ...ledger });
     expect(resolveSubscriptions(subscriptions, values)).toEqual([
-      { topic: 'notes', producerDatabase: 'other' },
-      { topic: 'elsewhere', producerDatabase: 'files' },
+      { topic: 'notes', producerDatabase: 'other', ledgerServer: { url: 'http://127.0.0.1:3010', token: 'token' } },
+      { topic: 'elsewhere', producerDatabase: 'files', ledgerServer: null },
     ]);
     expect(values.group).toBe('sample');
   });

@@ -1,8 +1,10 @@
 import type { GroupProducer } from '@nightporter/consumer';
+import { createHttpGroupRegistry, createHttpLedger, registerOverHttp } from '@nightporter/ledger-http';
 import {
   createArchiveFolder,
   createGroupRegistry,
   createProducerLedger,
+  createStartPositions,
   ensureOutboxCollections,
   registerGroup,
 } from '@nightporter/mongo';
@@ -20,28 +22,52 @@ export interface ProducerRegistration {
   readonly archiveFolder: string | null;
 }
 
+interface Producer {
+  readonly database: string;
+  readonly topics: readonly string[];
+}
+
 /**
  * Registers the group with every producer, and returns their ledgers. The producers may not have started yet, and the group must be
  * registered before its first event can be deleted.
  */
 export async function registerWithProducers(
-  { archiveFolder, client, group, database, from, unavailable }: ProducerRegistration,
+  registration: ProducerRegistration,
   subscriptions: readonly ResolvedSubscription[],
 ): Promise<readonly GroupProducer[]> {
-  const archive = archiveFolder === null ? {} : { files: createArchiveFolder(archiveFolder) };
   const producers: GroupProducer[] = [];
-  for (const producer of new Set(subscriptions.map(({ producerDatabase }) => producerDatabase))) {
-    const topics = subscriptions
-      .filter(({ producerDatabase }) => producerDatabase === producer)
-      .map(({ topic }) => topic);
-    await ensureOutboxCollections(client, producer);
-    const start = from === 'now' ? { from } : { from, unavailable };
-    const ledger = createProducerLedger({ client, database: producer, ...archive });
-    await registerGroup(client, producer, { group, topics, database, ledger, ...start });
-    producers.push({
-      ledger,
-      registry: createGroupRegistry({ client, database: producer, group }),
-    });
+  for (const database of new Set(subscriptions.map(({ producerDatabase }) => producerDatabase))) {
+    const own = subscriptions.filter(({ producerDatabase }) => producerDatabase === database);
+    const producer = { database, topics: own.map(({ topic }) => topic) };
+    const server = own.map(({ ledgerServer }) => ledgerServer).find((one) => one !== null);
+    producers.push(
+      server === undefined
+        ? await registerInDatabase(registration, producer)
+        : await registerAtServer(registration, producer, server),
+    );
   }
   return producers;
+}
+
+async function registerInDatabase(
+  { archiveFolder, client, database, from, group, unavailable }: ProducerRegistration,
+  producer: Producer,
+): Promise<GroupProducer> {
+  const archive = archiveFolder === null ? {} : { files: createArchiveFolder(archiveFolder) };
+  await ensureOutboxCollections(client, producer.database);
+  const start = from === 'now' ? { from } : { from, unavailable };
+  const ledger = createProducerLedger({ client, database: producer.database, ...archive });
+  await registerGroup(client, producer.database, { group, topics: producer.topics, database, ledger, ...start });
+  return { ledger, registry: createGroupRegistry({ client, database: producer.database, group }) };
+}
+
+async function registerAtServer(
+  { client, database, from, group, unavailable }: ProducerRegistration,
+  producer: Producer,
+  server: NonNullable<ResolvedSubscription['ledgerServer']>,
+): Promise<GroupProducer> {
+  const place = { ...server, producer: producer.database };
+  const positions = createStartPositions({ client, database, group });
+  await registerOverHttp({ ...place, group, topics: producer.topics, from, unavailable, positions });
+  return { ledger: createHttpLedger(place), registry: createHttpGroupRegistry({ ...place, group }) };
 }

@@ -25,6 +25,8 @@ export interface Subscription {
 export interface ResolvedSubscription {
   readonly topic: string;
   readonly producerDatabase: string;
+  /** The ops API through which the producer's ledger is read; null where the worker reads its database. */
+  readonly ledgerServer: { readonly url: string; readonly token: string | null } | null;
 }
 
 export interface WorkerDefaults {
@@ -161,14 +163,27 @@ export type WorkerSettings = ReturnType<typeof workerSettings>;
 /** The settings of the subscriptions: a database for each producer, and a topic for each. */
 export function subscriptionSettings(
   subscriptions: readonly Subscription[],
-): Readonly<Record<string, Setting<string>>> {
-  const table: Record<string, Setting<string>> = {};
+): Readonly<Record<string, Setting<string> | Setting<string | null>>> {
+  const table: Record<string, Setting<string> | Setting<string | null>> = {};
   for (const { producer } of subscriptions) {
     table[databaseKey(producer)] = setting({
       name: `${upperCase(producer)}_DB`,
       kind: databaseName,
       default: producer,
       description: `The database of ${producer}, in which the group is registered so that its events are kept for it.`,
+    });
+    table[urlKey(producer)] = setting({
+      name: `${upperCase(producer)}_LEDGER_URL`,
+      kind: optionalText({ charactersMax: 2_048 }),
+      default: '',
+      description: `The ops API of ${producer}, where this worker may not use its database: the group is registered there, and its events are compared there.`,
+    });
+    table[tokenKey(producer)] = setting({
+      name: `${upperCase(producer)}_LEDGER_TOKEN`,
+      kind: optionalText({ charactersMax: 1_024 }),
+      default: '',
+      description: `The token that the ops API of ${producer} takes for ledgers.`,
+      secret: 'whole',
     });
   }
   for (const { producer, topic, topicSetting } of subscriptions) {
@@ -190,7 +205,16 @@ export function resolveSubscriptions(
   return subscriptions.map(({ producer, topic }) => ({
     topic: String(config[topicKey(topic)]),
     producerDatabase: String(config[databaseKey(producer)]),
+    ledgerServer: ledgerServerOf(config, producer),
   }));
+}
+
+function ledgerServerOf(
+  config: Readonly<Record<string, unknown>>,
+  producer: string,
+): ResolvedSubscription['ledgerServer'] {
+  const [url, token] = [config[urlKey(producer)], config[tokenKey(producer)]];
+  return typeof url === 'string' ? { url, token: typeof token === 'string' ? token : null } : null;
 }
 
 /** Two settings of one name would be one variable with two meanings. */
@@ -217,6 +241,14 @@ export function assertUsableDefaults(worker: string, table: SettingTable): void 
 
 function databaseKey(producer: string): string {
   return `database of ${producer}`;
+}
+
+function urlKey(producer: string): string {
+  return `ledger URL of ${producer}`;
+}
+
+function tokenKey(producer: string): string {
+  return `ledger token of ${producer}`;
 }
 
 function topicKey(topic: string): string {

@@ -1,6 +1,7 @@
 import { createConsumer, type Consumer } from '@nightporter/consumer';
 import type { EventDefinition } from '@nightporter/contracts';
 import {
+  closeMongo,
   connectMongo,
   createGroupStores,
   engineOf,
@@ -33,6 +34,8 @@ import { resolveSubscriptions, type ResolvedSubscription, type WorkerSettings } 
 /** Of the time for stopping, the share of the work in hand, and of the connections to the broker. */
 const DRAIN_SHARE = 0.6;
 const CLOSE_SHARE = 0.3;
+/** And of the connections to the database, which go last. */
+const LAST_SHARE = 0.05;
 
 const HOUR_MS = 60 * 60 * 1_000;
 
@@ -74,7 +77,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const health = await serveHealth({ config, client, consumer: () => consumer, outage: observer.outage });
   opened.push(
     () => health.close(),
-    () => client.close(),
+    () => closeMongo(client, config.shutdownMs * LAST_SHARE),
   );
   logger.info({ port: health.port, ...(await engineOf(client)) }, 'answering health checks');
   const database = config.mongodbDatabase;

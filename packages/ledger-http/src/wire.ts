@@ -1,0 +1,121 @@
+/**
+ * What travels between a group and the ops API of its producer. Each side checks what it receives against these shapes. Moments are milliseconds since
+ * 1970 on the producer's database clock. An event travels as the text of its message body, so that it is read here as it is from the broker.
+ */
+import { z } from 'zod';
+
+/** Places that one request asks for: with the largest events their answer is 32 MiB. */
+export const PLACES_MAX = 32;
+/** Rows that one page looks at. */
+export const PAGE_MAX = 5_000;
+/** Heads on a page. */
+export const HEADS_MAX = 200;
+const DAY_MS = 86_400_000;
+
+const moment = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
+const text = z.string().min(1).max(1_000);
+const topic = z.string().regex(/^[%A-Za-z0-9_-]{1,127}$/, { error: 'must be 1 to 127 letters, digits, %, _ or -' });
+const topics = z.array(topic).min(1).max(1_000);
+const aggregate = z.string().min(1).max(10_000).describe('source/aggregateType/aggregateId, each percent-encoded');
+const version = z.int().min(1);
+
+export const producerParams = z.strictObject({
+  producer: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,38}$/, { error: 'must be 1 to 38 letters, digits, _ or -' })
+    .describe('The producer, by the name of its database.'),
+});
+
+export const groupParams = producerParams.extend({
+  group: z
+    .string()
+    .regex(/^[%A-Za-z0-9_-]{1,100}(@[1-9][0-9]{0,3})?$/, {
+      error: 'must be 1 to 100 letters, digits, %, _ or -, with @ and a number for a generation',
+    })
+    .describe('The consumer group.'),
+});
+
+export const publishedRequest = z.strictObject({
+  topics,
+  afterMs: moment,
+  lagMs: z.number().min(0).max(DAY_MS),
+  limit: z.int().min(1).max(PAGE_MAX),
+  withArchive: z.boolean(),
+});
+
+export const publishedAnswer = z.object({
+  rows: z.array(z.object({ eventId: text, aggregate, version })),
+  toMs: moment,
+  isEnd: z.boolean(),
+});
+
+export const versionsRequest = z.strictObject({
+  places: z.array(z.strictObject({ aggregate, version })).min(1).max(PLACES_MAX),
+});
+
+export const versionsAnswer = z.object({
+  answers: z.array(
+    z.discriminatedUnion('kind', [
+      z.object({
+        kind: z.literal('published'),
+        publishedAtMs: moment,
+        body: z.string().describe('The envelope, as the text of its message.'),
+        topic,
+        form: z.enum(['original', 'tombstone']),
+        digest: text,
+        messageId: text,
+      }),
+      z.object({ kind: z.enum(['not-committed', 'unpublished', 'dead', 'deleted']) }),
+    ]),
+  ),
+});
+
+export const registerRequest = z.strictObject({
+  topics,
+  from: z.enum(['beginning', 'now']),
+  unavailable: z
+    .enum(['refuse', 'accept'])
+    .describe('Whether a start from the beginning takes what retention has left, where it has deleted something.'),
+});
+
+export const registerAnswer = z.object({
+  starting: z
+    .object({
+      sinceMs: moment,
+      starts: z.enum(['at-heads', 'behind-deleted']),
+    })
+    .nullable()
+    .describe('Given while the group has its positions to set, before it receives anything.'),
+});
+
+export const headsRequest = z.strictObject({
+  behind: z.string().max(10_000),
+  limit: z.int().min(1).max(HEADS_MAX),
+  starts: z.enum(['at-heads', 'behind-deleted']),
+});
+
+export const headsAnswer = z.object({
+  starts: z.array(z.object({ aggregate, version })),
+  /** Where the next page begins; null on the last one. */
+  next: z.string().nullable(),
+});
+
+export const startedRequest = z.strictObject({ sinceMs: moment });
+
+export const standingAnswer = z.object({ state: z.enum(['bootstrapping', 'live']), watermarkMs: moment });
+
+export const claimRequest = z.strictObject({ owner: text, durationMs: z.int().min(1).max(DAY_MS) });
+
+export const claimAnswer = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('claimed'),
+    topics: z.array(topic),
+    watermarkMs: moment,
+    state: z.enum(['bootstrapping', 'live']),
+  }),
+  z.object({ kind: z.enum(['held', 'unregistered']) }),
+]);
+
+export const watermarkRequest = z.strictObject({ toMs: moment });
+export const releaseRequest = z.strictObject({ owner: text });
+export const done = z.strictObject({});

@@ -1,0 +1,78 @@
+import { createLogger } from '@nightporter/runtime';
+import type { FastifyInstance } from 'fastify';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Tokens } from '../tokens.js';
+import { buildConsole } from './app.js';
+
+const OPS = 'ops-token-0123456789';
+const LEDGER = 'ledger-token-0123456789';
+
+const apps: FastifyInstance[] = [];
+afterEach(async () => {
+  for (const app of apps.splice(0)) await app.close();
+});
+
+/** Without producers: this file is about who is let in, and what is refused. */
+async function app(tokens: Tokens): Promise<FastifyInstance> {
+  const built = await buildConsole({
+    producers: new Map(),
+    tokens,
+    logger: createLogger({ name: 'test', level: 'silent' }),
+    checks: {},
+    bodyBytesMax: 65_536,
+    requestsPerMinuteMax: 1_000,
+  });
+  apps.push(built);
+  return built;
+}
+
+const question = { method: 'GET', url: '/v1/producers/orders/groups/points' } as const;
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+describe('the ops API', () => {
+  it('lets nobody in without a token, and says which header is missing', async () => {
+    const answer = await (await app({ ops: OPS, ledger: LEDGER })).inject(question);
+    expect(answer.statusCode).toBe(401);
+    expect(answer.headers['www-authenticate']).toBe('Bearer');
+    expect(answer.json()).toMatchObject({ errors: [{ header: 'authorization' }] });
+  });
+
+  it.each([OPS, LEDGER])('lets a holder of the token %s ask a ledger', async (token) => {
+    const answer = await (await app({ ops: OPS, ledger: LEDGER })).inject({ ...question, headers: bearer(token) });
+    expect([answer.statusCode, answer.json()]).toEqual([
+      404,
+      expect.objectContaining({ type: 'urn:nightporter:problem:producer-unknown' }),
+    ]);
+  });
+
+  it.each([
+    ['127.0.0.1:3010', 404],
+    ['localhost:3010', 404],
+    ['[::1]:3010', 404],
+    ['console.example', 421],
+    ['127.0.0.1.console.example', 421],
+  ])('without tokens, answers %s with %i', async (host, status) => {
+    const answer = await (await app({ ops: null, ledger: null })).inject({ ...question, headers: { host } });
+    expect(answer.statusCode).toBe(status);
+  });
+
+  it('refuses what is not a question, naming the place, before it asks any database', async () => {
+    const answer = await (
+      await app({ ops: OPS, ledger: null })
+    ).inject({
+      method: 'POST',
+      url: '/v1/producers/orders/ledger/versions',
+      headers: bearer(OPS),
+      payload: { places: [{ aggregate: 'a/b/c', version: 0 }], more: 1 },
+    });
+    expect(answer.statusCode).toBe(400);
+    const pointers = answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer);
+    expect(pointers.sort()).toEqual(['#/more', '#/places/0/version']);
+  });
+
+  it('tells its health to everybody', async () => {
+    const built = await app({ ops: OPS, ledger: null });
+    expect((await built.inject('/livez')).statusCode).toBe(200);
+    expect((await built.inject('/readyz')).statusCode).toBe(200);
+  });
+});

@@ -1,0 +1,40 @@
+import { ProblemError } from '@nightporter/http';
+import type { FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from 'fastify';
+import { accessOf, isLoopback, type Scope, type Tokens } from '../tokens.js';
+import { problem } from './problems.js';
+
+/** Lets nobody in without the token that `scope` needs, and answers before anything of the request is carried out. */
+export function guard(scope: Scope, tokens: Tokens): preHandlerAsyncHookHandler {
+  return async (request, reply) => {
+    if (tokens.ops === null) assertLocal(request);
+    else assertAllowed(request, reply, { scope, tokens });
+    await Promise.resolve();
+  };
+}
+
+/** Without tokens only this machine may ask. A page in a browser of this machine, under a name that leads here, may not. */
+function assertLocal({ hostname }: FastifyRequest): void {
+  const name = hostname.replace(/^\[(.*)\]$/, '$1');
+  if (isLoopback(name)) return;
+  const detail = `this server has no token, and answers under a loopback name only, not ${JSON.stringify(hostname)}`;
+  throw new ProblemError(problem('misdirected', detail, [{ header: 'host', detail: 'is no loopback name' }]));
+}
+
+function assertAllowed(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  { scope, tokens }: { scope: Scope; tokens: Tokens },
+): void {
+  const access = accessOf(headers.authorization, { scope, tokens });
+  if (access === 'allowed') return;
+  if (access === 'forbidden') {
+    throw new ProblemError(
+      problem('forbidden', 'LEDGER_TOKEN is for /ledger and /groups only; accepted here: OPS_TOKEN'),
+    );
+  }
+  reply.header('www-authenticate', 'Bearer');
+  const detail = 'send Authorization: Bearer, and a token that this server takes';
+  throw new ProblemError(
+    problem('unauthorized', detail, [{ header: 'authorization', detail: 'is missing or unknown' }]),
+  );
+}

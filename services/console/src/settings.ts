@@ -1,0 +1,55 @@
+import { commonSettings, integer, list, mongodbSettings, optionalText, setting, text } from '@nightporter/runtime';
+
+const databaseName = text({
+  charactersMax: 38,
+  pattern: /^[A-Za-z0-9_-]+$/,
+  accepts: '1 to 38 letters, digits, _ or -',
+});
+
+const { mongodbUri } = mongodbSettings({ defaultDatabase: '' });
+
+export const consoleSettings = {
+  ...commonSettings({ defaultPort: 3010 }),
+  mongodbUri,
+  producers: setting({
+    name: 'PRODUCER_DBS',
+    kind: list(databaseName, { itemsMax: 1_000 }),
+    default: 'orders,inventory,shipping',
+    description: 'Databases of the producers, each with an outbox; also the names of the producers in this API.',
+  }),
+  archiveFolder: setting({
+    name: 'ARCHIVE_FOLDER',
+    kind: optionalText({ charactersMax: 4_096 }),
+    default: '',
+    description: 'Where the relay’s RETENTION=archive-files keeps its files.',
+  }),
+  opsToken: setting({
+    name: 'OPS_TOKEN',
+    kind: optionalText({ charactersMax: 1_024 }),
+    default: '',
+    description: 'Bearer token for everything here. Needed unless HOST is a loopback address.',
+    secret: 'whole',
+  }),
+  ledgerToken: setting({
+    name: 'LEDGER_TOKEN',
+    kind: optionalText({ charactersMax: 1_024 }),
+    default: '',
+    description:
+      'Bearer token for the ledgers alone: what a group needs that sweeps through this API. Goes with OPS_TOKEN.',
+    secret: 'whole',
+  }),
+  bodyBytesMax: setting({
+    name: 'BODY_BYTES_MAX',
+    kind: integer({ min: 65_536, max: 16_777_216 }),
+    unit: 'bytes',
+    default: '2097152',
+    description: 'Largest request body; a larger one is answered 413.',
+  }),
+  requestsPerMinuteMax: setting({
+    name: 'REQUESTS_PER_MINUTE_MAX',
+    kind: integer({ min: 1, max: 10_000_000 }),
+    unit: 'requests',
+    default: '6000',
+    description: 'Most requests of one address within a minute; more are answered 429.',
+  }),
+};
