@@ -1,6 +1,13 @@
-import { OUTBOX_COLLECTIONS, registerGroup } from '@nightporter/mongo';
-import { describe, expect, it } from 'vitest';
+import type { Destination, RetentionOptions } from '@nightporter/ledger';
+import { OUTBOX_COLLECTIONS, createArchiveFolder, registerGroup } from '@nightporter/mongo';
+import { MongoClient } from 'mongodb';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
+import { until } from '../e2e/programs.js';
+import { sharedStack } from '../support/stack.js';
 import { codeOf } from './outbox-fixture.js';
 import { TOPIC, daysAgo, idsOf, retentionFixture, type RetentionFixture } from './retention.support.js';
 
@@ -9,6 +16,58 @@ const fixture = (): Promise<RetentionFixture> => retentionFixture(shared.client(
 const ada = { by: 'ada', reason: 'the disk is full' };
 const rows = (count: number, days: number) =>
   Array.from({ length: count }, (_, index) => ({ aggregateId: `a${index % 3}`, daysAgo: days }));
+
+const WAITING = [
+  ['deletes', 'delete'],
+  ['archives', 'collections'],
+  ['writes files', 'files'],
+] as const;
+
+const cleanUp: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const undo of cleanUp.splice(0).reverse()) await undo();
+});
+
+/** Two rows that may go, and a registration that has written its registry and does not end. */
+async function openRegistration(kind: Destination['kind']) {
+  const own = await fixture();
+  await own.publish(rows(2, 30));
+  await own.group('one', 1);
+  const watched = await watchConflicts();
+  const folder = kind === 'files' ? await mkdtemp(join(tmpdir(), 'nightporter-retention-')) : null;
+  if (folder !== null) cleanUp.push(() => rm(folder, { recursive: true, force: true }));
+  const destinations: Record<Destination['kind'], () => Destination> = {
+    delete: () => ({ kind: 'delete' }),
+    collections: () => ({ kind: 'collections', bucket: 'day' }),
+    files: () => ({ kind: 'files', files: createArchiveFolder(folder ?? '') }),
+  };
+  const session = own.client.startSession();
+  cleanUp.push(() => session.endSession());
+  session.startTransaction();
+  const groups = own.client.db(own.database).collection<{ _id: string }>(OUTBOX_COLLECTIONS.groups);
+  await groups.updateOne({ _id: 'registry' }, { $inc: { revision: 1 } }, { session });
+  return {
+    ...own,
+    folder,
+    session,
+    watched,
+    untilConflicts: (count: number) => until(`${count} conflicts`, () => Promise.resolve(watched.conflicts >= count)),
+    retention: (options: Partial<RetentionOptions> = {}) =>
+      own.retention({ client: watched.client, destination: destinations[kind](), ...options }),
+  };
+}
+
+/** A client of its own that counts what loses to another transaction. */
+async function watchConflicts() {
+  const client = new MongoClient(sharedStack().mongodbUri, { monitorCommands: true });
+  cleanUp.push(() => client.close());
+  const watched = { client, conflicts: 0 };
+  client.on('commandFailed', ({ failure }) => {
+    if ((failure as { code?: unknown }).code === 112) watched.conflicts += 1;
+  });
+  await client.connect();
+  return watched;
+}
 
 describe('retention', () => {
   it('deletes what is old enough and every group has passed, and nothing that is younger or unsettled', async () => {
@@ -183,11 +242,54 @@ describe('retention', () => {
     await client.withSession(async (session) => {
       session.startTransaction();
       await groups.updateOne({ _id: 'registry' }, { $inc: { revision: 1 } }, { session });
-      expect(await codeOf(retention().run())).toBe('NP_STORE_UNAVAILABLE');
+      await expect(retention({ conflictMs: 200 }).run()).rejects.toMatchObject({
+        code: 'NP_STORE_UNAVAILABLE',
+        message: expect.stringMatching(
+          /^retention of 2 rows of .* conflicts in a row in \d+ ms, and the limit is 200 ms/,
+        ),
+      });
       await session.abortTransaction();
     });
     expect(await left()).toHaveLength(2);
   });
+
+  it.each(WAITING)(
+    'waits for a registration that stays open, where it %s, and goes on when that ends',
+    async (_what, kind) => {
+      const own = await openRegistration(kind);
+      // Far more than it takes to lose at once.
+      const running = own.retention().run();
+      await own.untilConflicts(22);
+      await own.session.abortTransaction();
+      expect(await running).toMatchObject({ kind: 'completed', rows: 2 });
+      expect(await own.left()).toEqual([]);
+    },
+  );
+
+  it('lets the registration of a group wait for it, too', async () => {
+    const { client, database, session, untilConflicts, watched } = await openRegistration('delete');
+    const registering = registerGroup(watched.client, database, { group: 'late', topics: [TOPIC] });
+    await untilConflicts(12);
+    await session.abortTransaction();
+    await registering;
+    const groups = client.db(database).collection<{ _id: string }>(OUTBOX_COLLECTIONS.groups);
+    expect(await groups.countDocuments({ _id: 'late' })).toBe(1);
+  });
+
+  it.each(WAITING)(
+    'that waits for a registration, where it %s, ends when it is told to, with nothing moved',
+    async (_what, kind) => {
+      const own = await openRegistration(kind);
+      const abort = new AbortController();
+      const running = own.retention({ conflictMs: 600_000 }).run({ signal: abort.signal });
+      await own.untilConflicts(3);
+      abort.abort();
+      expect(await running).toMatchObject({ kind: 'interrupted', rows: 0 });
+      expect(await own.left()).toHaveLength(2);
+      if (own.folder !== null)
+        expect(await readdir(own.folder, { recursive: true })).not.toContainEqual(expect.stringMatching(/ndjson/));
+    },
+  );
 
   it('refuses options that are out of range', async () => {
     const { retention } = await fixture();

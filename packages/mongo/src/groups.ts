@@ -1,7 +1,8 @@
 import type { ProducerLedger } from '@nightporter/consumer';
-import { NightporterError, isNightporterError } from '@nightporter/protocol';
+import { NightporterError } from '@nightporter/protocol';
 import type { ClientSession, Collection, Document, MongoClient } from 'mongodb';
 import { OUTBOX_COLLECTIONS } from './collections.js';
+import { untilNoConflict } from './conflicts.js';
 import { durableDatabase } from './database.js';
 import type { GroupDocument, RegistryDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
@@ -32,7 +33,6 @@ export type GroupRegistration = Start & {
 
 /** `_id` of the document in `groups` at which registrations and retention meet. */
 export const REGISTRY = 'registry';
-const ATTEMPTS_MAX = 10;
 
 /**
  * Names a group in the producer's `groups`, so that retention waits for it and its sweep finds its watermark, and raises the revision of
@@ -133,22 +133,6 @@ async function name(client: MongoClient, producerDatabase: string, registration:
   );
   if (isPreparing) throw replayUnfinished(group, groups.namespace);
   if (deleted.length > 0) throw await startUnavailable({ heads, ledger, group, deleted });
-}
-
-/** Runs a transaction again when it lost to a concurrent one. */
-export async function untilNoConflict<Result>(operation: string, run: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await run();
-    } catch (error) {
-      if (!isNightporterError(error, 'NP_TRANSACTION_CONFLICT')) throw error;
-      if (attempt === ATTEMPTS_MAX) {
-        throw new NightporterError('NP_STORE_UNAVAILABLE', `${operation}: ${ATTEMPTS_MAX} conflicts in a row`, {
-          cause: error,
-        });
-      }
-    }
-  }
 }
 
 interface Refusal {

@@ -1,6 +1,7 @@
-import { NightporterError, isNightporterError } from '@nightporter/protocol';
+import { NightporterError } from '@nightporter/protocol';
 import { ObjectId, type ClientSession, type Db, type MongoClient } from 'mongodb';
 import { RELAY_COLLECTIONS } from './collections.js';
+import { untilNoConflict, type ConflictWait } from './conflicts.js';
 import type { OperatorActionDocument } from './documents.js';
 import { runTransaction, type Attempt } from './transactions.js';
 
@@ -12,7 +13,6 @@ export interface Operator {
 
 const BY_CHARACTERS_MAX = 200;
 const REASON_CHARACTERS_MAX = 2_000;
-const ATTEMPTS_MAX = 20;
 
 /** Throws NP_ACTION_INVALID where somebody does not say who he is, or why. */
 export function assertOperator({ by, reason }: Operator): void {
@@ -28,25 +28,18 @@ function assertText(name: string, value: unknown, charactersMax: number): void {
 }
 
 /**
- * Runs an action of an operator in a transaction; what conflicts with the relay or with another operator is decided anew.
- * Rejects with NP_STORE_UNAVAILABLE; the action may have been done all the same, and can be repeated.
+ * Runs an action of an operator in a transaction; what conflicts with the relay or with another operator is decided anew, for a limited time.
+ * Rejects with NP_STORE_UNAVAILABLE; the action may have been done all the same, and can be repeated. With NP_TRANSACTION_CONFLICT only
+ * where `signal` ended the wait for another transaction: then nothing was written.
  */
 export async function runAction<Result>(
   client: MongoClient,
   operation: string,
   work: (session: ClientSession) => Promise<Result>,
+  wait: ConflictWait = {},
 ): Promise<Result> {
   const attempt = ({ session, own }: Attempt): Promise<Result> => own(operation, () => work(session));
-  for (let attempts = 1; ; attempts += 1) {
-    try {
-      return await runTransaction(client, operation, attempt);
-    } catch (error) {
-      if (!isNightporterError(error, 'NP_TRANSACTION_CONFLICT')) throw error;
-      if (attempts < ATTEMPTS_MAX) continue;
-      const message = `${operation}: ${ATTEMPTS_MAX} conflicts in a row`;
-      throw new NightporterError('NP_STORE_UNAVAILABLE', message, { cause: error });
-    }
-  }
+  return untilNoConflict(operation, () => runTransaction(client, operation, attempt), wait);
 }
 
 /** Puts an action on record, in the transaction that carries it out, dated by the database's clock. */

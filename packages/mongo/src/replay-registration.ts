@@ -1,10 +1,11 @@
 import type { AggregateKey } from '@nightporter/protocol';
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { OUTBOX_COLLECTIONS } from './collections.js';
+import { untilNoConflict } from './conflicts.js';
 import { durableDatabase } from './database.js';
 import type { GroupDocument, RegistryDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
-import { REGISTRY, replayUnfinished, untilNoConflict } from './groups.js';
+import { REGISTRY, replayUnfinished } from './groups.js';
 import { copyHeads, headsOf } from './head-copies.js';
 import { runTransaction } from './transactions.js';
 

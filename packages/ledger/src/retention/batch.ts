@@ -1,7 +1,8 @@
 import type { OutboxDocument } from '@nightporter/contracts';
-import { bucketOf, ensureArchiveBucket, runAction } from '@nightporter/mongo';
+import { bucketOf, ensureArchiveBucket } from '@nightporter/mongo';
 import { NightporterError, type EventId } from '@nightporter/protocol';
 import type { ClientSession, Collection } from 'mongodb';
+import { runAlone } from './alone.js';
 import { mayGo, type Rule } from './policy.js';
 import { readStandingsAlone, recordDeleted } from './registry.js';
 import type { Row } from './scan.js';
@@ -15,11 +16,21 @@ export interface Moved {
   readonly bytes: number;
 }
 
-/** Moves one batch, or deletes it, in one transaction: what has meanwhile become forbidden stays, what is gone already is not counted. */
-export async function moveBatch(world: RetentionWorld, batch: readonly Row[], rule: Rule): Promise<Moved> {
+interface Moving {
+  readonly batch: readonly Row[];
+  readonly rule: Rule;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Moves one batch, or deletes it, in one transaction: what has meanwhile become forbidden stays, what is gone already is not counted. Null
+ * when it was told to end while it waited for another transaction.
+ */
+export async function moveBatch(world: RetentionWorld, { batch, rule, signal }: Moving): Promise<Moved | null> {
   const archive = await archiveOf(world, batch);
   const operation = `retention of ${batch.length} rows of ${world.namespace}`;
-  return runAction(world.client, operation, (session) => moveOnce(world, { archive, batch, rule, session }));
+  const work = (session: ClientSession): Promise<Moved> => moveOnce(world, { archive, batch, rule, session });
+  return runAlone(world, { operation, work, signal });
 }
 
 interface Move {

@@ -34,10 +34,15 @@ export interface RetentionOptions {
   readonly pauseMs?: number;
   /** Rows so close below a watermark stay: at least as much as the groups' sweeps read again. Default 60,000 ms, as theirs. */
   readonly marginMs?: number;
+  /**
+   * How long a batch waits for another transaction that is open, the registration of a group for instance, before the run ends with
+   * NP_STORE_UNAVAILABLE. Default 30,000 ms.
+   */
+  readonly conflictMs?: number;
 }
 
 export interface RetentionRequest {
-  /** Ends the run after the batch in hand. */
+  /** Ends the run after the batch in hand; one that waits for another transaction is given up, and nothing of it is moved. */
   readonly signal?: AbortSignal;
   /** Takes whatever is old enough, whether the groups are past it or not. What they miss is then explained to them as deleted. */
   readonly forced?: boolean;

@@ -1,5 +1,6 @@
-import { OUTBOX_COLLECTIONS, bucketNamed, runAction, type ArchiveBucket } from '@nightporter/mongo';
+import { OUTBOX_COLLECTIONS, bucketNamed, type ArchiveBucket } from '@nightporter/mongo';
 import type { ClientSession } from 'mongodb';
+import { runAlone } from './alone.js';
 import type { DroppedArchive } from './contract.js';
 import { heldAmong, type Held, type Rule } from './policy.js';
 import { readStandingsAlone, recordDeleted } from './registry.js';
@@ -23,7 +24,8 @@ export async function dropExpiredBuckets(world: RetentionWorld, rule: Rule, sign
     if (signal?.aborted === true) break;
     if (bucket.toMs > rule.nowMs - archiveMs) continue;
     const topics = (await database.collection(bucket.name).distinct('topic')) as string[];
-    const reasons = await decide(world, { bucket, rule: { ...rule, afterMs: archiveMs }, topics });
+    const reasons = await decide(world, { bucket, rule: { ...rule, afterMs: archiveMs }, signal, topics });
+    if (reasons === null) break;
     held.push(...reasons.map((reason) => ({ ...reason, name: bucket.name })));
     if (reasons.length > 0) continue;
     const rows = await database.collection(bucket.name).countDocuments();
@@ -43,11 +45,12 @@ async function bucketsOf({ database }: RetentionWorld): Promise<readonly Archive
 interface Decision {
   readonly bucket: ArchiveBucket;
   readonly rule: Rule;
+  readonly signal: AbortSignal | undefined;
   readonly topics: readonly string[];
 }
 
-/** Empty when the bucket may go, which then is on record; else why it stays. */
-function decide(world: RetentionWorld, { bucket, rule, topics }: Decision): Promise<readonly Held[]> {
+/** Empty when the bucket may go, which then is on record; else why it stays. Null when it was told to end. */
+function decide(world: RetentionWorld, { bucket, rule, signal, topics }: Decision): Promise<readonly Held[] | null> {
   const decideOnce = async (session: ClientSession): Promise<readonly Held[]> => {
     const standings = await readStandingsAlone(world.groups, session);
     // As if each topic had a row in the bucket's last moment.
@@ -57,5 +60,6 @@ function decide(world: RetentionWorld, { bucket, rule, topics }: Decision): Prom
     if (held.length === 0) await recordDeleted(world.groups, rows, session);
     return held;
   };
-  return runAction(world.client, `dropping ${world.database.databaseName}.${bucket.name}`, decideOnce);
+  const operation = `dropping ${world.database.databaseName}.${bucket.name}`;
+  return runAlone(world, { operation, work: decideOnce, signal });
 }

@@ -6,7 +6,6 @@ import {
   catalogueOf,
   checksumOf,
   encodeArchive,
-  runAction,
   type ArchiveFiles,
   type ArchiveManifest,
   type ArchivedFile,
@@ -14,6 +13,7 @@ import {
 import { aggregateKey } from '@nightporter/protocol';
 import type { ClientSession } from 'mongodb';
 import { randomUUID } from 'node:crypto';
+import { runAlone } from './alone.js';
 import { IDS_AT_ONCE, deletePublished, type Moved } from './batch.js';
 import { mayGo, type Rule } from './policy.js';
 import { readStandings, readStandingsAlone } from './registry.js';
@@ -24,6 +24,7 @@ interface Filing {
   readonly files: ArchiveFiles;
   readonly batch: readonly Row[];
   readonly rule: Rule;
+  readonly signal: AbortSignal | undefined;
 }
 
 const NOTHING: Moved = { rows: 0, bytes: 0 };
@@ -31,9 +32,10 @@ const NOTHING: Moved = { rows: 0, bytes: 0 };
 /**
  * Moves one batch into a file: the catalogue says `writing`, then come the file and its manifest, and once both are durable the transaction
  * that says `archived` and deletes the rows. So a row is in the outbox until it is in the catalogue, and a crash leaves at most a file that
- * counts for nothing, see left-files.ts. What changed between the file and the transaction ends it, and the file is removed.
+ * counts for nothing, see left-files.ts. What changed between the file and the transaction ends it, and the file is removed, as it is when
+ * the run was told to end while it waited for another transaction (null).
  */
-export async function fileBatch(world: RetentionWorld, { batch, files, rule }: Filing): Promise<Moved> {
+export async function fileBatch(world: RetentionWorld, { batch, files, rule, signal }: Filing): Promise<Moved | null> {
   const standings = await readStandings(world.groups);
   const documents = await readBatch(
     world,
@@ -42,12 +44,11 @@ export async function fileBatch(world: RetentionWorld, { batch, files, rule }: F
   if (documents.length === 0) return NOTHING;
   const entry = await writeFiles(world, files, documents);
   const operation = `retention of ${documents.length} rows of ${world.namespace} into ${entry._id}`;
-  const isDone = await runAction(world.client, operation, (session) =>
-    commit(world, { documents, entry, rule, session }),
-  );
-  if (!isDone) {
+  const work = (session: ClientSession): Promise<boolean> => commit(world, { documents, entry, rule, session });
+  const isDone = await runAlone(world, { operation, work, signal });
+  if (isDone !== true) {
     await removeFile(world, files, entry._id);
-    return NOTHING;
+    return isDone === null ? null : NOTHING;
   }
   const bytes = new Map(batch.map((row) => [row._id, row.bytes]));
   return {

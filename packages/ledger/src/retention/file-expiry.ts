@@ -1,5 +1,6 @@
-import { catalogueOf, runAction, type ArchiveFiles, type ArchivedFile } from '@nightporter/mongo';
+import { catalogueOf, type ArchiveFiles, type ArchivedFile } from '@nightporter/mongo';
 import type { ClientSession } from 'mongodb';
+import { runAlone } from './alone.js';
 import type { DroppedArchive } from './contract.js';
 import type { Expired } from './expiry.js';
 import { removeFile } from './file-batch.js';
@@ -29,7 +30,8 @@ export async function dropExpiredFiles(
     .toArray();
   for (const entry of entries) {
     if (signal?.aborted === true) break;
-    const reasons = await decide(world, entry, { ...rule, afterMs: archiveMs });
+    const reasons = await decide(world, entry, { rule: { ...rule, afterMs: archiveMs }, signal });
+    if (reasons === null) break;
     held.push(...reasons.map((reason) => ({ ...reason, name: entry._id })));
     if (reasons.length > 0) continue;
     await removeFile(world, files, entry._id);
@@ -38,8 +40,12 @@ export async function dropExpiredFiles(
   return { dropped, held };
 }
 
-/** Empty when the file may go, and is forgotten; else why it stays. */
-function decide(world: RetentionWorld, { _id, to, topics }: Entry, rule: Rule): Promise<readonly Held[]> {
+/** Empty when the file may go, and is forgotten; else why it stays. Null when it was told to end. */
+function decide(
+  world: RetentionWorld,
+  { _id, to, topics }: Entry,
+  { rule, signal }: { rule: Rule; signal: AbortSignal | undefined },
+): Promise<readonly Held[] | null> {
   const decideOnce = async (session: ClientSession): Promise<readonly Held[]> => {
     const standings = await readStandingsAlone(world.groups, session);
     const rows = topics.map((topic) => ({ topic, publishedAt: to }));
@@ -53,5 +59,5 @@ function decide(world: RetentionWorld, { _id, to, topics }: Entry, rule: Rule): 
     await recordDeleted(world.groups, rows, session);
     return held;
   };
-  return runAction(world.client, `removing archive file ${_id}`, decideOnce);
+  return runAlone(world, { operation: `removing archive file ${_id}`, work: decideOnce, signal });
 }

@@ -54,9 +54,11 @@ async function moveAll(world: RetentionWorld, rule: Rule, { progress, signal }: 
   let totals: Totals = { rows: 0, bytes: 0, batches: 0 };
   for await (const { rows: batch } of scan(world, { beforeMs: highestLimitMs(standings, rule), rule, standings })) {
     if (signal?.aborted === true) break;
-    const { rows, bytes } = await (destination.kind === 'files'
-      ? fileBatch(world, { batch, files: destination.files, rule })
-      : moveBatch(world, batch, rule));
+    const moved = await (destination.kind === 'files'
+      ? fileBatch(world, { batch, files: destination.files, rule, signal })
+      : moveBatch(world, { batch, rule, signal }));
+    if (moved === null) break;
+    const { rows, bytes } = moved;
     totals = { rows: totals.rows + rows, bytes: totals.bytes + bytes, batches: totals.batches + 1 };
     await progress?.({ ...totals, publishedMs: batch.at(-1)?.publishedAt.getTime() ?? 0 });
     await rest(world.pauseMs, signal);

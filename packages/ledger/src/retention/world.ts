@@ -33,6 +33,7 @@ export function retentionWorld(options: RetentionOptions): RetentionWorld {
     batchBytesMax: 8 * MIB,
     pauseMs: 100,
     marginMs: 60_000,
+    conflictMs: 30_000,
     ...options,
   };
   assertRange('afterMs', complete.afterMs, { min: 0, max: 100 * YEAR_MS });
@@ -41,6 +42,7 @@ export function retentionWorld(options: RetentionOptions): RetentionWorld {
   assertRange('batchBytesMax', complete.batchBytesMax, { min: 1, max: 64 * MIB });
   assertRange('pauseMs', complete.pauseMs, { min: 0, max: 600_000 });
   assertRange('marginMs', complete.marginMs, { min: 0, max: YEAR_MS });
+  assertRange('conflictMs', complete.conflictMs, { min: 0, max: 600_000 });
   const database = durableDatabase(client, name);
   return {
     ...complete,
