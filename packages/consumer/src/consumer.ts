@@ -1,4 +1,5 @@
 import { NightporterError, Wakeup, type Random } from '@nightporter/protocol';
+import { brokerDeadLetterLoop } from './broker-dead-letters.js';
 import { StoreCircuit } from './circuit.js';
 import { Counters } from './counters.js';
 import { FilterGuard } from './duplicates.js';
@@ -90,7 +91,14 @@ class ConsumerEngine<Session> implements Consumer {
         receiveLoop(engine, { subscriber, loop: index * receiveLoops + loop }),
       ),
     );
-    const loops = [...receivers, retryLoop(engine), scanLoop(engine), gapLoop(engine), ledgerLoop(engine)];
+    const loops = [
+      ...receivers,
+      retryLoop(engine),
+      scanLoop(engine),
+      gapLoop(engine),
+      ledgerLoop(engine),
+      brokerDeadLetterLoop(engine),
+    ];
     const drained = Promise.all(loops.map((loop) => loop.catch(engine.fail))).then(() => {
       this.#ended.ringForGood();
     });

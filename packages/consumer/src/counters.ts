@@ -28,6 +28,7 @@ export class Counters {
     woken: 0,
     ledgerSeen: 0,
     ledgerMissing: 0,
+    brokerDeadLetters: 0,
     versionsUnavailable: 0,
     ledgerFailures: 0,
     acknowledged: 0,
@@ -88,6 +89,9 @@ export class Counters {
         this.#counts.ledgerSeen += event.seen;
         this.#counts.ledgerMissing += event.missing;
         break;
+      case 'broker-dead-letter':
+        this.#counts.brokerDeadLetters += 1;
+        break;
       case 'version-unavailable':
         this.#counts.versionsUnavailable += 1;
         break;
@@ -99,6 +103,7 @@ export class Counters {
         this.#counts.databaseFailures += 1;
         break;
       case 'broker-unavailable':
+      case 'broker-dead-letters-unavailable':
         this.#counts.brokerFailures += 1;
         break;
     }

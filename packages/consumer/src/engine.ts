@@ -21,6 +21,11 @@ import type {
 export interface ConsumerPorts<Session> {
   /** One per topic of the group. */
   readonly subscribers: readonly Subscriber[];
+  /**
+   * The topic in which the broker keeps what it has given up for the group: `receive` resolves empty while there is none. Without it, such
+   * messages are left to the ledger sweep.
+   */
+  readonly brokerDeadLetters?: Subscriber;
   readonly store: GroupStore<Session>;
   readonly parked: ParkedQueue;
   /** Without it, only the broker's delivery count tells that an event may have ended its process. */

@@ -4,11 +4,17 @@ import type { ConsumerPorts } from './engine.js';
 /** Ports that were made for different groups would settle for one what was received for another. Rejects with NP_CONFIG_INVALID. */
 export function assertOneGroup<Session>(
   group: string,
-  { ledgerSweep, store, subscribers }: Pick<ConsumerPorts<Session>, 'ledgerSweep' | 'store' | 'subscribers'>,
+  {
+    brokerDeadLetters,
+    ledgerSweep,
+    store,
+    subscribers,
+  }: Pick<ConsumerPorts<Session>, 'brokerDeadLetters' | 'ledgerSweep' | 'store' | 'subscribers'>,
 ): void {
   const atBroker = brokerGroup(groupId(group));
   const named = [
     { what: 'the group store', found: store.group, expected: group },
+    { what: "the reader of the broker's dead letters", found: brokerDeadLetters?.group, expected: atBroker },
     ...subscribers.map((subscriber) => ({ what: 'a subscriber', found: subscriber.group, expected: atBroker })),
     ...(ledgerSweep?.producers ?? []).map(({ registry }) => ({
       what: "the entry in a producer's groups",

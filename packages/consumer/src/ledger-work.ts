@@ -1,7 +1,7 @@
 import { byLedger } from './decision.js';
 import type { Engine } from './engine.js';
 import { classify } from './failure.js';
-import { workOfLedger, type EventWork } from './incoming.js';
+import { workOfLedger, type EventWork, type Work } from './incoming.js';
 import type { AggregatePlace, GroupProducer, LedgerAnswer } from './ledger-ports.js';
 import { settle } from './settle.js';
 
@@ -61,7 +61,7 @@ export async function bring<Session>(
 }
 
 /** In one transaction, or, where that conflicts too often, one by one. False when something is not durable. */
-async function parkAll<Session>(engine: Engine<Session>, works: readonly EventWork[]): Promise<boolean> {
+export async function parkAll<Session>(engine: Engine<Session>, works: readonly Work[]): Promise<boolean> {
   const { hardshipsMax } = engine.options;
   for (let rest = works; rest.length > 0;) {
     const result = await settle(engine, rest, { decide: byLedger, hardshipsMax });

@@ -80,6 +80,8 @@ export interface ConsumerOptions {
   readonly ledgerBatchMax: number;
   /** How long the right to walk outlives a member that was killed. */
   readonly ledgerClaimMs: number;
+  /** How often the broker's own dead letters are looked for; again at once while there are some. */
+  readonly brokerDeadLettersEveryMs: number;
   /** How long inbox records are kept: the store's, told here too. An event is only looked up as maybe forgotten when it is half as old. */
   readonly inboxRetentionMs: number;
   /** How long the broker keeps messages (RocketMQ: fileReservedTime): it may deliver them again for so long. */
@@ -135,6 +137,7 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   ledgerPageMax: 500,
   ledgerBatchMax: 20,
   ledgerClaimMs: 30_000,
+  brokerDeadLettersEveryMs: 30_000,
   inboxRetentionMs: 90 * DAY_MS,
   brokerRetentionMs: 3 * DAY_MS,
   gapWaitMs: 5_000,
@@ -174,6 +177,7 @@ const POSITIVE_INTEGERS = [
   'ledgerPageMax',
   'ledgerBatchMax',
   'ledgerClaimMs',
+  'brokerDeadLettersEveryMs',
   'inboxRetentionMs',
   'brokerRetentionMs',
   'gapWaitMs',

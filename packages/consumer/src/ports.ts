@@ -266,6 +266,15 @@ export type ConsumerEvent =
       readonly version: AggregateVersion;
       readonly reason: Unavailable;
     }
+  /** The broker had given up a message of the group; its event is settled or parked now. Null: it names none, and is set aside. */
+  | {
+      readonly kind: 'broker-dead-letter';
+      readonly messageId: string;
+      readonly topic: string;
+      readonly event: IncomingEvent | null;
+    }
+  /** Nobody knows whether there are any; the ledger sweep finds their events in any case. */
+  | { readonly kind: 'broker-dead-letters-unavailable'; readonly error: unknown }
   /** Nothing is swept with this producer: nobody would know what to keep for the group. */
   | { readonly kind: 'unregistered' }
   | { readonly kind: 'ledger-unavailable'; readonly operation: string; readonly error: unknown }

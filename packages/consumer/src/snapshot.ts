@@ -28,6 +28,8 @@ export interface ConsumerSnapshot {
   /** Published rows that the ledger sweep has compared, and those of them that were neither settled nor parked. */
   readonly ledgerSeen: number;
   readonly ledgerMissing: number;
+  /** Messages that the broker had given up, whose events were settled or parked from the ledger. */
+  readonly brokerDeadLetters: number;
   /** Versions that were missing and could not be had, counted when that became known. */
   readonly versionsUnavailable: number;
   /** Rounds of the ledger sweep that could not be carried out. */

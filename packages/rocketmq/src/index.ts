@@ -9,4 +9,9 @@ export {
   type TopicPreflight,
 } from './preflight.js';
 export { createPublisher, type PublisherOptions, type RocketmqPublisher } from './publisher.js';
-export { createSubscriber, type RocketmqSubscriber, type SubscriberOptions } from './subscriber.js';
+export {
+  createDeadLetterSubscriber,
+  createSubscriber,
+  type RocketmqSubscriber,
+  type SubscriberOptions,
+} from './subscriber.js';

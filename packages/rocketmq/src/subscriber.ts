@@ -3,7 +3,7 @@ import { NightporterError } from '@nightporter/protocol';
 import { isStale, judgeAcknowledgement } from './ack-outcome.js';
 import { assertEndpoints } from './client/grpc-target.js';
 import { Received, TopicConsumer } from './client/topic-consumer.js';
-import { assertDuration, limitsOf, type ConnectionOptions } from './options.js';
+import { assertDuration, limitsOf, type ClientLog, type ConnectionOptions } from './options.js';
 import { describeError } from './publish-failure.js';
 
 export interface SubscriberOptions extends ConnectionOptions {
@@ -46,17 +46,39 @@ export async function createSubscriber(options: SubscriberOptions): Promise<Rock
   } catch (error) {
     options.log?.('warn', `group ${group} could not start on topic ${topic}: ${describeError(error).text}`);
   }
-  return new TopicSubscriber(consumer, { group, topic });
+  return new TopicSubscriber(consumer, { group, topic, mayBeMissing: false });
+}
+
+/**
+ * A {@link Subscriber} on what the broker has given up for a group: `%DLQ%` and its name, a topic that the broker makes with the first such
+ * message; until then `receive` resolves empty. It is read by the group itself, whose own count of deliveries goes on there: a message
+ * that is not acknowledged in time is given up once more, which leaves one more copy in the topic.
+ */
+export function createDeadLetterSubscriber(options: Omit<SubscriberOptions, 'topic'>): RocketmqSubscriber {
+  assertEndpoints(options.endpoints);
+  limitsOf(options);
+  const { group, log, waitMs = WAIT_MS } = options;
+  assertDuration('waitMs', waitMs, 1);
+  const topic = `%DLQ%${group}`;
+  // That the topic is missing is no trouble, whatever the client logs.
+  const quiet = log === undefined ? {} : { log: debugOnly(log) };
+  const consumer = new TopicConsumer({ ...options, ...quiet }, { group, topic, waitMs });
+  return new TopicSubscriber(consumer, { group, topic, mayBeMissing: true });
 }
 
 class TopicSubscriber implements RocketmqSubscriber {
   readonly group: string;
   readonly #consumer: TopicConsumer;
+  readonly #mayBeMissing: boolean;
   readonly #who: string;
 
-  constructor(consumer: TopicConsumer, { group, topic }: { group: string; topic: string }) {
+  constructor(
+    consumer: TopicConsumer,
+    { group, topic, mayBeMissing }: { group: string; topic: string; mayBeMissing: boolean },
+  ) {
     this.group = group;
     this.#consumer = consumer;
+    this.#mayBeMissing = mayBeMissing;
     this.#who = `group ${group} on topic ${topic}`;
   }
 
@@ -68,6 +90,7 @@ class TopicSubscriber implements RocketmqSubscriber {
     } catch (error) {
       // The receive that a close has ended.
       if (this.#isClosed()) return [];
+      if (this.#mayBeMissing && isTopicMissing(error)) return [];
       throw this.#brokerError('could not receive', error);
     }
   }
@@ -114,6 +137,19 @@ class TopicSubscriber implements RocketmqSubscriber {
   #brokerError(what: string, cause: unknown): BrokerError {
     return new BrokerError(`RocketMQ: ${this.#who} ${what}: ${describeError(cause).text}`, { cause });
   }
+}
+
+function debugOnly(log: ClientLog): ClientLog {
+  return (_level, message) => {
+    log('debug', message);
+  };
+}
+
+/** TOPIC_NOT_FOUND, as the proxy says it. */
+const TOPIC_MISSING = 40402;
+
+function isTopicMissing(error: unknown): boolean {
+  return describeError(error).code === TOPIC_MISSING;
 }
 
 function deliveryOf(received: Received): Delivery {

@@ -51,6 +51,15 @@ function write(logger: Logger, event: ConsumerEvent): void {
         );
       }
       return;
+    case 'broker-dead-letter':
+      logger.error(
+        { messageId: event.messageId, topic: event.topic, ...(event.event === null ? {} : nameOf(event.event)) },
+        'given up by the broker: taken from its dead letters',
+      );
+      return;
+    case 'broker-dead-letters-unavailable':
+      logger.warn({ err: event.error }, 'dead letters of the broker unavailable; trying again');
+      return;
     case 'version-unavailable':
       logger.warn(
         { aggregate: event.aggregate, aggregateVersion: event.version, reason: event.reason },

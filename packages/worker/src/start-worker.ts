@@ -10,7 +10,13 @@ import {
 } from '@nightporter/mongo';
 import { createOutbox } from '@nightporter/outbox';
 import { brokerGroup, groupId, isNightporterError } from '@nightporter/protocol';
-import { createSubscriber, preflightGroup, preflightTopic, type RocketmqSubscriber } from '@nightporter/rocketmq';
+import {
+  createDeadLetterSubscriber,
+  createSubscriber,
+  preflightGroup,
+  preflightTopic,
+  type RocketmqSubscriber,
+} from '@nightporter/rocketmq';
 import {
   brokerConnection,
   createHealthServer,
@@ -111,7 +117,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs });
   consumer = createConsumer<ClientSession>(
     {
-      subscribers: await subscribe(subscriptions, { config, connection, opened }),
+      ...(await subscribe(subscriptions, { config, connection, opened })),
       store: storeOf(stores.store),
       parked: stores.parked,
       started: stores.started,
@@ -178,18 +184,17 @@ function serveHealth({
 async function subscribe(
   subscriptions: readonly ResolvedSubscription[],
   { config, connection, opened }: { config: ConfigOf<WorkerSettings>; connection: BrokerConnection; opened: Opened },
-): Promise<readonly RocketmqSubscriber[]> {
+): Promise<{ subscribers: readonly RocketmqSubscriber[]; brokerDeadLetters: RocketmqSubscriber }> {
+  const closeTimeoutMs = Math.max(100, Math.floor(config.shutdownMs * CLOSE_SHARE));
+  const options = { ...connection, group: brokerGroup(groupId(config.group)), closeTimeoutMs };
+  const brokerDeadLetters = createDeadLetterSubscriber(options);
   const subscribers: RocketmqSubscriber[] = [];
   // Together, so that one more topic does not take more of the time for stopping.
   opened.push(async () => {
-    await Promise.all(subscribers.map((subscriber) => subscriber.close()));
+    await Promise.all([...subscribers, brokerDeadLetters].map((subscriber) => subscriber.close()));
   });
-  const atBroker = brokerGroup(groupId(config.group));
-  const closeTimeoutMs = Math.max(100, Math.floor(config.shutdownMs * CLOSE_SHARE));
-  for (const { topic } of subscriptions) {
-    subscribers.push(await createSubscriber({ ...connection, group: atBroker, topic, closeTimeoutMs }));
-  }
-  return subscribers;
+  for (const { topic } of subscriptions) subscribers.push(await createSubscriber({ ...options, topic }));
+  return { subscribers, brokerDeadLetters };
 }
 
 interface Preflight {

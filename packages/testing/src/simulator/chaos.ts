@@ -2,6 +2,7 @@ import { MESSAGE_PROPERTIES, encodeEnvelope, envelopeOf } from '@nightporter/con
 import { eventId } from '@nightporter/protocol';
 import type { Cluster, SimulatedGroup } from './cluster.js';
 import { CORRUPT_COPY } from './group-watch.js';
+import { deadLetterTopic } from './layout.js';
 import type { SeededRandom } from './random.js';
 import type { SimulatedProcess } from './simulated-process.js';
 
@@ -108,6 +109,8 @@ function disturbBroker(cluster: Cluster, random: SeededRandom): void {
     const { name, topics: own } = random.pick(cluster.groups as [SimulatedGroup, ...SimulatedGroup[]]);
     const topic = own[random.integer(own.length)] ?? '';
     const lost = broker.topic(topic).giveUp(name, random.pick([1, 1, 3]));
+    // The broker keeps what it has delivered too often; what has expired is gone.
+    if (random.chance(0.5)) for (const message of lost) broker.topic(deadLetterTopic(name)).append(message);
     trace.note('messages are given up', () => `${name} ${topic} ${lost.map(({ messageId }) => messageId).join(' ')}`);
   });
   let garbage = 0;

@@ -41,6 +41,11 @@ export function topicsOf(group: string, knobs: Knobs): readonly string[] {
   return knobs.emits && group === EMITTED.readBy ? [...topics, EMITTED.topic] : topics;
 }
 
+/** Where the broker keeps what it has given up for a group. */
+export function deadLetterTopic(group: string): string {
+  return `%DLQ%${group}`;
+}
+
 /** Shards that relays share out. */
 const SHARED = 4;
 

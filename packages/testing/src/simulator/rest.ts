@@ -1,5 +1,6 @@
 import { checkHistory, type History } from '../checker/index.js';
 import type { Cluster } from './cluster.js';
+import { deadLetterTopic } from './layout.js';
 
 /** The history so far, as the checker wants it. */
 export function historyOf(cluster: Cluster): History {
@@ -48,7 +49,7 @@ export function unrestOf(cluster: Cluster): readonly { rule: string; detail: str
         unrest.push({ rule: 'operators resolve all', detail: `${name}: ${event.envelope.eventId} is a dead letter` });
       }
     }
-    for (const topic of topics) {
+    for (const topic of [...topics, deadLetterTopic(name)]) {
       const backlog = broker.topic(topic).backlogOf(name);
       if (backlog > 0) unrest.push({ rule: 'everything is acknowledged', detail: `${name} ${topic}: ${backlog} left` });
     }

@@ -1,6 +1,5 @@
 import {
   type ConsumerPorts,
-  type Delivery,
   type EventPlace,
   type GapFinder,
   type GroupChange,
@@ -8,6 +7,7 @@ import {
   type GroupState,
   type GroupTransaction,
   type Position,
+  type Subscriber,
 } from '@nightporter/consumer';
 import { digestOf } from '@nightporter/contracts';
 import type { MemorySession } from '../memory/index.js';
@@ -45,15 +45,15 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
     breaks: ['I9 ack last'],
     consumer: (ports) => ({
       ...ports,
-      subscribers: ports.subscribers.map((subscriber) => ({
-        ...subscriber,
-        async receive(request: { max: number; invisibleMs: number }): Promise<readonly Delivery[]> {
-          const deliveries = await subscriber.receive(request);
-          await subscriber.acknowledge(deliveries);
-          return deliveries;
-        },
-      })),
+      subscribers: ports.subscribers.map(acknowledgedFirst),
     }),
+  },
+  {
+    name: 'given-up-for-good',
+    removes: 'what the broker has given up is acknowledged there after its event is settled or parked (I9)',
+    breaks: ['I9 ack last'],
+    consumer: ({ brokerDeadLetters, ...ports }) =>
+      brokerDeadLetters === undefined ? ports : { ...ports, brokerDeadLetters: acknowledgedFirst(brokerDeadLetters) },
   },
   {
     name: 'assumed-commit',
@@ -175,6 +175,17 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
       })),
   },
 ];
+
+function acknowledgedFirst(subscriber: Subscriber): Subscriber {
+  return {
+    ...subscriber,
+    async receive(request) {
+      const deliveries = await subscriber.receive(request);
+      await subscriber.acknowledge(deliveries);
+      return deliveries;
+    },
+  };
+}
 
 const NO_GAPS: GapFinder = { find: () => Promise.resolve({ gaps: [], after: null }) };
 

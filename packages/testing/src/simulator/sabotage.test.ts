@@ -19,6 +19,7 @@ const TROUBLES: Readonly<Record<string, Partial<Knobs>>> = {
   'no-sequence': { queueChanges: true, poison: true, events: 40 },
   'no-inbox': {},
   'acknowledge-first': {},
+  'given-up-for-good': { givenUpMessages: true, lostMessages: 0.1, events: 40 },
   'assumed-commit': { databaseFaults: 0.15, timeOutMs: 300 },
   'no-baton': { poison: true, events: 60 },
   'never-blocked': { poison: true, events: 40 },

@@ -16,7 +16,7 @@ import { canonicalJson, type EventEnvelope } from '@nightporter/contracts';
 import { groupId, sleep } from '@nightporter/protocol';
 import type { Cluster, SimulatedGroup } from './cluster.js';
 import { nameOf } from './assertions.js';
-import { EMITTED } from './layout.js';
+import { EMITTED, deadLetterTopic } from './layout.js';
 import type { HandlerPlan } from './plans.js';
 import type { Sabotage } from './sabotage.js';
 import { SimulatedProcess, type Life } from './simulated-process.js';
@@ -50,6 +50,7 @@ function drawConsumerOptions({ random }: Cluster): Omit<Parameters<typeof create
     ledgerPageMax: random.pick([1, 4, 100]),
     ledgerBatchMax: random.pick([1, 3, 20]),
     ledgerClaimMs: 2_000,
+    brokerDeadLettersEveryMs: random.pick([500, 3_000]),
     gapWaitMs: random.pick([1, 1_000]),
     gapEveryMs: 800,
     gapMax: random.pick([1, 100]),
@@ -91,6 +92,10 @@ function portsOf(cluster: Cluster, group: SimulatedGroup, life: Life): ConsumerP
     ledgerSweep: { gaps, producers: [memoryProducer(cluster.database, group.name, network)] },
     ...(cluster.knobs.startedRecords ? { started } : {}),
     subscribers: group.topics.map((topic) => memorySubscriber(cluster.broker, network, { group: group.name, topic })),
+    brokerDeadLetters: memorySubscriber(cluster.broker, network, {
+      group: group.name,
+      topic: deadLetterTopic(group.name),
+    }),
     emitter: memoryEmitter(EMITTED),
     clock,
     random,
@@ -149,7 +154,7 @@ function tell({ trace }: Cluster, owner: string, event: ConsumerEvent): void {
   trace.note(`  ${owner} ${event.kind}`, () =>
     JSON.stringify(event, (key, value: unknown) => {
       if (value instanceof Error) return value.message;
-      return key === 'event' && 'event' in event ? nameOf(event.event.envelope) : value;
+      return key === 'event' && 'event' in event && event.event !== null ? nameOf(event.event.envelope) : value;
     }),
   );
 }
