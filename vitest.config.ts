@@ -43,7 +43,8 @@ export default defineConfig({
       onTheStack('integration', 90_000),
       onTheStack('e2e', 180_000),
       onTheStack('faults', 180_000),
-      onTheStack('proof', 900_000),
+      // At full size a proof is many times as long.
+      onTheStack('proof', process.env['NIGHTPORTER_PROOF'] === 'full' ? 3_600_000 : 900_000),
       {
         ...shared,
         // Each as its readers run it: on a stack of its own.

@@ -1,11 +1,10 @@
 import type { ProducerLedger } from '@nightporter/consumer';
 import type { ClientSession, Collection, MongoClient } from 'mongodb';
 import { CONSUMER_COLLECTIONS } from './collections.js';
-import { durableDatabase } from './database.js';
 import { untilNoConflict } from './conflicts.js';
+import { durableDatabase } from './database.js';
 import type { PositionDocument, StartDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
-
 import { headsOf, insertStarts, readHeads, type StartPosition } from './head-copies.js';
 import { runTransaction } from './transactions.js';
 import { startsOf, type StartKind } from './unavailable-starts.js';
