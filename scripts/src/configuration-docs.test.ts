@@ -6,6 +6,7 @@ import { createPointsWorker } from '@nightporter/points-worker';
 import { relayService } from '@nightporter/relay-service';
 import { configurationSection } from '@nightporter/runtime';
 import { createShippingWorker } from '@nightporter/shipping-worker';
+import { createWarehouseWorker } from '@nightporter/warehouse-worker';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
@@ -20,7 +21,13 @@ Written by \`npx vitest run --project unit scripts/src/configuration-docs.test.t
 
 describe('docs/configuration.md', () => {
   it('says what the services read', async () => {
-    const workers = [createInventoryWorker(), createOrdersWorker(), createPointsWorker(), createShippingWorker()];
+    const workers = [
+      createInventoryWorker(),
+      createOrdersWorker(),
+      createPointsWorker(),
+      createShippingWorker(),
+      createWarehouseWorker(),
+    ];
     const sections = [ordersApi, relayService, consoleService, ...workers].map((service) =>
       configurationSection(service, service.config),
     );

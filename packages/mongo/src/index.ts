@@ -55,6 +55,7 @@ export {
   type RemoteRegistration,
   type UnfinishedStart,
 } from './groups.js';
+export { createLeaseStore } from './leases.js';
 export { assertOperator, recordAction, runAction, type Operator } from './operator-actions.js';
 export { createOutboxActions } from './outbox-actions.js';
 export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
@@ -63,3 +64,4 @@ export { parkedEvent } from './parked-documents.js';
 export { copyReplayStarts, finishReplayGroup, registerReplayGroup, type ReplayGroup } from './replay-registration.js';
 export { createStartPositions, readStarts, type StartPage, type StartPositions } from './remote-starts.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';
+export { runTransaction, type Attempt } from './transactions.js';

@@ -8,10 +8,10 @@ import { faultOf, guarded } from './driver-errors.js';
 /** Both sides as numbers: SecantusDB compares a stored date with `$$NOW` wrongly. */
 const EXPIRED = { $lte: [{ $toLong: '$expiresAt' }, { $toLong: '$$NOW' }] };
 
-/** Leases in `relay_leases`: one atomic update takes or renews, or finds nothing that it may. */
-export function createLeaseStore(database: Db): LeaseStore {
-  const leases = database.collection<LeaseDocument>(RELAY_COLLECTIONS.leases);
-  const place = `${database.databaseName}.${RELAY_COLLECTIONS.leases}`;
+/** Leases in `relay_leases`, or another collection: one atomic update takes or renews, or finds nothing that it may. Other fields of the document stay. */
+export function createLeaseStore(database: Db, collection: string = RELAY_COLLECTIONS.leases): LeaseStore {
+  const leases = database.collection<LeaseDocument>(collection);
+  const place = `${database.databaseName}.${collection}`;
   return {
     acquire: (request) => guarded(`acquiring ${request.shard} in ${place}`, () => acquire(leases, request)),
     release: ({ shard, owner, epoch }) =>

@@ -32,6 +32,7 @@ export const ERROR_CODES = {
   NP_CAPTURE_LOST: 'The change stream cannot be resumed at the saved token.',
   NP_ACTION_INVALID: 'An operator’s action does not say who does it and why, or names what cannot be.',
   NP_ARCHIVE_FAILED: 'An archive file could not be written or read, or is not what was written.',
+  NP_WAREHOUSE_FAILED: 'A file of the warehouse could not be written or read, or is not what was written.',
   NP_LEASE_LOST: 'Another instance holds the lease.',
   NP_EMBEDDED_TOOL_MISSING: 'A tool that the embedded servers need (Java, Maven, Python) is missing or too old.',
   NP_EMBEDDED_PREPARE_FAILED: 'What the embedded servers run from could not be downloaded, installed or compiled.',

@@ -3,6 +3,7 @@ import type { Catalogue, EventDefinition } from '@nightporter/contracts';
 import { NightporterError } from '@nightporter/protocol';
 import type { ConfigOf, Logger, ServiceDefinition, SettingTable } from '@nightporter/runtime';
 import type { ClientSession, Db, MongoClient } from 'mongodb';
+import type { Companion, CompanionLimits } from './companion.js';
 import type { HandlersOf } from './handlers.js';
 import {
   assertDistinctNames,
@@ -61,6 +62,8 @@ export interface ConsumerDefinition<
    * `@nightporter/redis-filter`. It is closed with the worker, where it can be.
    */
   readonly duplicateFilter?: (resources: WorkerResources<Own>) => WorkerFilter;
+  /** Work beside the consumer, for what must not happen in a transaction. */
+  readonly companion?: (resources: WorkerResources<Own>, limits: CompanionLimits) => Companion;
   readonly handlers: HandlersOf<Events> | ((resources: WorkerResources<Own>) => HandlersOf<Events>);
 }
 

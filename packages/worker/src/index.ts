@@ -1,3 +1,4 @@
+export { type Companion, type CompanionLimits } from './companion.js';
 export {
   defineConsumer,
   type ConsumerDefinition,

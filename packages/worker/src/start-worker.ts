@@ -31,6 +31,7 @@ import {
   type SettingTable,
 } from '@nightporter/runtime';
 import type { ClientSession, MongoClient } from 'mongodb';
+import type { Companion } from './companion.js';
 import type { ConsumerDefinition, WorkerParts, WorkerResources } from './define-consumer.js';
 import { engineHandlers } from './handlers.js';
 import { createConsumerObserver } from './observer.js';
@@ -58,8 +59,9 @@ export async function startWorker<Events extends readonly EventDefinition[], Own
     for (const closing of opened.splice(0).reverse()) await closing();
   };
   try {
-    const consumer = await open(definition, context, { ...parts, opened });
-    return { ended: consumer.run(), stop: close };
+    const { consumer, companion } = await open(definition, context, { ...parts, opened });
+    const ended = companion === null ? consumer.run() : Promise.race([consumer.run(), companion.run()]);
+    return { ended, stop: close };
   } catch (error) {
     await close();
     throw error;
@@ -70,7 +72,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   definition: ConsumerDefinition<Events, Own>,
   context: ServiceContext<ConfigOf<WorkerSettings & Own>>,
   { opened, storeOf = (store) => store }: WorkerParts & { opened: Opened },
-): Promise<Consumer> {
+): Promise<{ readonly consumer: Consumer; readonly companion: Companion | null }> {
   const { catalogue, handlers, prepare, source } = definition;
   const { logger, signal } = context;
   // The table has these settings by its type; the mapped type of a generic table cannot show it.
@@ -80,7 +82,14 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const client = await connectMongo({ uri: config.mongodbUri, appName: definition.name });
   const observer = createConsumerObserver(logger, systemClock);
   let consumer: Consumer | null = null;
-  const health = await serveHealth({ config, client, consumer: () => consumer, outage: observer.outage });
+  let companion: Companion | null = null;
+  const health = await serveHealth({
+    config,
+    client,
+    consumer: () => consumer,
+    companion: () => companion,
+    outage: observer.outage,
+  });
   opened.push(
     () => health.close(),
     () => closeMongo(client, config.shutdownMs * LAST_SHARE),
@@ -113,6 +122,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const producers = await registerWithProducers(registration, subscriptions);
   const filter = definition.duplicateFilter?.(resources);
   opened.push(async () => filter?.close?.());
+  const drainMs = Math.max(50, Math.floor(config.shutdownMs * DRAIN_SHARE));
   const inboxRetentionMs = config.inboxRetentionDays * 24 * HOUR_MS;
   const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs });
   consumer = createConsumer<ClientSession>(
@@ -143,11 +153,15 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       gapWaitMs: config.gapWaitMs,
       inboxRetentionMs,
       brokerRetentionMs: config.brokerRetentionHours * HOUR_MS,
-      drainMs: Math.max(50, Math.floor(config.shutdownMs * DRAIN_SHARE)),
+      drainMs,
     },
   );
-  const started = consumer;
-  opened.push(() => started.stop());
+  companion = definition.companion?.(resources, { drainMs }) ?? null;
+  const started = { consumer, companion };
+  // Together, since they share the time for stopping.
+  opened.push(async () => {
+    await Promise.all([started.consumer.stop(), started.companion?.stop()]);
+  });
   return started;
 }
 
@@ -155,11 +169,13 @@ function serveHealth({
   config,
   client,
   consumer,
+  companion,
   outage,
 }: {
   config: ConfigOf<WorkerSettings>;
   client: MongoClient;
   consumer: () => Consumer | null;
+  companion: () => Companion | null;
   outage: () => string | null;
 }): Promise<HealthServer> {
   return createHealthServer({
@@ -175,8 +191,17 @@ function serveHealth({
         if (state === null) return 'topic and group are being checked';
         return state === 'running' ? outage() : `is ${state}`;
       },
+      companion: () => {
+        const beside = companion();
+        const reason = beside?.health() ?? null;
+        return reason === null ? null : `${beside?.name ?? ''}: ${reason}`;
+      },
     },
-    status: () => consumer()?.snapshot() ?? { state: 'preflight' },
+    status: () => {
+      const beside = companion();
+      const snapshot = consumer()?.snapshot() ?? { state: 'preflight' };
+      return beside === null ? snapshot : { ...snapshot, [beside.name]: beside.snapshot() };
+    },
   });
 }
 

@@ -1,0 +1,105 @@
+import { NightporterError } from '@nightporter/protocol';
+import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+/** A file that is still being written, or that a crash has left so: nobody reads it, whatever it is called without this. */
+const PARTIAL = '.partial';
+
+/** `events/day=2026-11-30/….parquet`, or `manifest.json`. */
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._=-]*(\/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*$/;
+
+/**
+ * The folder of a warehouse. `write` resolves once the content is durable under its name: written under another one, flushed, renamed,
+ * and the folders flushed; so that a file is whole or absent, and a file that was there before is replaced in one step. `list` names everything
+ * that is there, whole or cut off. Rejects with NP_WAREHOUSE_FAILED.
+ */
+export interface WarehouseFolder {
+  write(name: string, content: Uint8Array): Promise<void>;
+  /** Null where nothing of that name is. */
+  read(name: string): Promise<Uint8Array | null>;
+  /** Changes whenever the file is replaced; null where nothing of that name is. */
+  versionOf(name: string): Promise<string | null>;
+  list(): Promise<readonly string[]>;
+  /** Removes files; those that are not there are no error. */
+  remove(names: readonly string[]): Promise<void>;
+}
+
+export function createWarehouseFolder(folder: string): WarehouseFolder {
+  const pathOf = (name: string): string => {
+    if (NAME.test(name)) return join(folder, ...name.split('/'));
+    throw new NightporterError(
+      'NP_WAREHOUSE_FAILED',
+      `A file of the warehouse cannot be called ${JSON.stringify(name)}.`,
+    );
+  };
+  return {
+    write: (name, content) => filed(`writing ${name}`, folder, () => writeDurably(pathOf(name), content)),
+    read: (name) => filed(`reading ${name}`, folder, () => whereThere(() => readFile(pathOf(name)))),
+    versionOf: (name) =>
+      filed(`looking at ${name}`, folder, async () => {
+        const found = await whereThere(() => stat(pathOf(name)));
+        return found === null ? null : `${found.ino} ${found.mtimeMs} ${found.size}`;
+      }),
+    list: () =>
+      filed('listing', folder, async () => {
+        const entries = await whereThere(() => readdir(folder, { recursive: true, withFileTypes: true }));
+        return (entries ?? [])
+          .filter((entry) => entry.isFile())
+          .map((entry) => join(entry.parentPath, entry.name).slice(join(folder, '/').length));
+      }),
+    remove: (names) =>
+      filed('removing', folder, async () => {
+        for (const name of names) await rm(pathOf(name), { force: true });
+      }),
+  };
+}
+
+async function writeDurably(path: string, content: Uint8Array): Promise<void> {
+  const folder = dirname(path);
+  const created = await mkdir(folder, { recursive: true });
+  const partial = `${path}${PARTIAL}`;
+  const file = await open(partial, 'w');
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+  await flushFolders(folder, created);
+}
+
+/** A name is durable once its folder is, and a new folder once the one that it stands in is. */
+async function flushFolders(folder: string, created: string | undefined): Promise<void> {
+  const last = created === undefined ? folder : dirname(created);
+  for (let current = folder; ; current = dirname(current)) {
+    const handle = await open(current, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    if (current === last || current === dirname(current)) return;
+  }
+}
+
+async function whereThere<Found>(run: () => Promise<Found>): Promise<Found | null> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+async function filed<Result>(operation: string, folder: string, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run();
+  } catch (error) {
+    if (error instanceof NightporterError) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new NightporterError('NP_WAREHOUSE_FAILED', `${operation} in the warehouse ${folder}: ${why}`, {
+      cause: error,
+    });
+  }
+}
