@@ -20,6 +20,8 @@ const LAG_MS = 1_000;
 /** For what is found to be taken in: a share of its own, and what the events that were not lost needed on this machine. */
 const MARGIN_MS = 2_000;
 const MARGIN_TIMES = 3;
+/** For what has no time of its own to keep to. */
+const LIMIT_MS = sized({ full: 600_000, small: 60_000 });
 const NEVER_MS = 3_600_000;
 
 let world: JournalWorld;
@@ -47,15 +49,15 @@ it('what the broker loses in the middle of an aggregate comes within the gap wai
   });
   await Promise.all([gaps.startWorker(), sweep.startWorker()]);
   await world.commit(Array.from({ length: WARMING }, (_, index) => ({ aggregateId: `warming${index}` })));
-  await Promise.all([untilSettled(sweep, WARMING, 60_000), untilSettled(gaps, WARMING, 60_000)]);
+  await Promise.all([untilSettled(sweep, WARMING, LIMIT_MS), untilSettled(gaps, WARMING, LIMIT_MS)]);
   const names = Array.from({ length: AGGREGATES }, (_, index) => [`middle${index}`, `end${index}`]).flat();
   for (let version = 1; version <= VERSIONS; version += 1) {
     await world.commit(names.map((aggregateId) => ({ aggregateId })));
   }
   const committed = WARMING + names.length * VERSIONS;
   const isPublished = async () => (await world.outbox.countDocuments({ status: 'PUBLISHED' })) === committed;
-  await until('all counts as published', isPublished, 60_000);
-  await Promise.all([untilSettled(sweep, committed, 60_000), untilSettled(gaps, committed - AGGREGATES, 60_000)]);
+  await until('all counts as published', isPublished, LIMIT_MS);
+  await Promise.all([untilSettled(sweep, committed, LIMIT_MS), untilSettled(gaps, committed - AGGREGATES, LIMIT_MS)]);
   const verdict = await expectAllOnce(world, sweep);
   const inGaps = await waitsMs(gaps, MIDDLE, 'middle');
   const atEnd = await waitsMs(sweep, VERSIONS, 'end');
