@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { startStack, type Stack } from '@nightporter/embedded';
 import { Command, InvalidArgumentError } from 'commander';
+import { auditBenchmark } from './bench/audit.js';
 import type { Benchmark } from './bench/benchmark.js';
 import { groupCommit } from './bench/group-commit.js';
 
-const BENCHMARKS: readonly Benchmark[] = [groupCommit];
+const BENCHMARKS: readonly Benchmark[] = [groupCommit, auditBenchmark];
 
 type Undo = () => Promise<void>;
 

@@ -1,3 +1,5 @@
+export { audit } from './audit/audit.js';
+export type { AuditReport, AuditRequest, Difference, GroupAudit } from './audit/contract.js';
 export type {
   ActionResult,
   BulkResult,
@@ -35,3 +37,33 @@ export type {
 } from './retention/contract.js';
 export type { Held } from './retention/policy.js';
 export { createRetention } from './retention/retention.js';
+export type { EventSummary, GroupTimeline, Step, Timeline } from './questions/contract.js';
+export {
+  discoverDeployment,
+  type Deployment,
+  type GroupPlace,
+  type Place,
+  type ProducerPlace,
+} from './questions/deployment.js';
+export { needOf, type GroupVerdict, type RelayVerdict } from './questions/explain.js';
+export { aggregateHistory, type AggregateHistory, type HistoryPage } from './questions/history.js';
+export { search, type SearchPage, type SearchRequest } from './questions/search.js';
+export {
+  groupStandings,
+  relayStanding,
+  status,
+  type GroupStandingRow,
+  type RelayStanding,
+  type Status,
+} from './questions/status.js';
+export { timeline } from './questions/timeline.js';
+export {
+  actOnOutbox,
+  listOutbox,
+  type OutboxAct,
+  type OutboxEntry,
+  type UnpublishedStatus,
+} from './questions/outbox.js';
+export { operatorActions, type ActionRecord } from './questions/records.js';
+export { doctor, type Examination } from './doctor/doctor.js';
+export type { Finding } from './doctor/judge.js';

@@ -14,6 +14,11 @@ export function archivePlace(aggregate: AggregateKey, version: number): string {
   return `${aggregate}#${version}`;
 }
 
+/** The range of {@link archivePlace} over all versions of an aggregate: `$` is what follows `#`. */
+function placesOf(aggregate: AggregateKey): { readonly $gte: string; readonly $lt: string } {
+  return { $gte: `${aggregate}#`, $lt: `${aggregate}$` };
+}
+
 /** Those of `ids` that lie in files. */
 export async function filedAmong(database: Db, ids: readonly EventId[]): Promise<EventId[]> {
   const files = await catalogueOf(database)
@@ -24,6 +29,11 @@ export async function filedAmong(database: Db, ids: readonly EventId[]): Promise
     .toArray();
   const filed = new Set(files.flatMap(({ eventIds }) => eventIds));
   return ids.filter((id) => filed.has(id));
+}
+
+/** Without `files` it can only tell that rows are there. */
+export function createFiledRows(database: Db, files: ArchiveFiles | null): FiledRows {
+  return new FiledRows(database, files);
 }
 
 type Entry = Pick<ArchivedFile, '_id' | 'from' | 'to' | 'sha256'>;
@@ -52,6 +62,69 @@ export class FiledRows {
     if (entry === null) return null;
     const rows = await this.#rowsOf(entry);
     return rows?.find((row) => row.aggregateVersion === version && aggregateKey(row) === aggregate) ?? null;
+  }
+
+  /** Those of `ids` that lie in files, by the catalogue alone. */
+  filedAmong(ids: readonly EventId[]): Promise<readonly EventId[]> {
+    return filedAmong(this.#database, ids);
+  }
+
+  /** Whether a version lies in a file, by the catalogue alone. */
+  async hasVersion(aggregate: AggregateKey, version: number): Promise<boolean> {
+    const places = archivePlace(aggregate, version);
+    return (
+      (await catalogueOf(this.#database).findOne({ places, state: 'archived' }, { projection: { _id: 1 } })) !== null
+    );
+  }
+
+  /** All versions of an aggregate that lie in files, rising, by the catalogue alone. */
+  async versionsOf(aggregate: AggregateKey): Promise<readonly number[]> {
+    const entries = catalogueOf(this.#database)
+      .find<Pick<ArchivedFile, 'places'>>(
+        { places: { $elemMatch: placesOf(aggregate) }, state: 'archived' },
+        { projection: { places: 1 } },
+      )
+      .batchSize(10);
+    const start = archivePlace(aggregate, 0).slice(0, -1);
+    const versions: number[] = [];
+    for await (const { places } of entries) {
+      for (const place of places) if (place.startsWith(start)) versions.push(Number(place.slice(start.length)));
+    }
+    return versions.sort((left, right) => left - right);
+  }
+
+  /** Null where no file has the event. */
+  async findEvent(eventId: EventId): Promise<OutboxDocument | null> {
+    const entry = await catalogueOf(this.#database).findOne<Entry>(
+      { eventIds: eventId, state: 'archived' },
+      { projection: ENTRY },
+    );
+    const rows = entry === null ? null : await this.#rowsOf(entry);
+    return rows?.find(({ _id }) => _id === eventId) ?? null;
+  }
+
+  /** The versions right above `afterVersion` of an aggregate that lie in files which can be read, and the names of those. */
+  async findVersions(
+    aggregate: AggregateKey,
+    { afterVersion, limit }: { afterVersion: number; limit: number },
+  ): Promise<readonly { readonly document: OutboxDocument; readonly place: string }[]> {
+    const found: { document: OutboxDocument; place: string }[] = [];
+    if (this.#files === null) return found;
+    // An aggregate is published, and so filed, in the order of its versions.
+    const entries = catalogueOf(this.#database)
+      .find<Entry>({ places: { $elemMatch: placesOf(aggregate) }, state: 'archived' }, { projection: ENTRY })
+      .sort({ from: 1 });
+    try {
+      for await (const entry of entries) {
+        if (found.length >= limit) break;
+        const rows = (await this.#rowsOf(entry)) ?? [];
+        const own = rows.filter((row) => row.aggregateVersion > afterVersion && aggregateKey(row) === aggregate);
+        found.push(...own.map((document) => ({ document, place: entry._id })));
+      }
+    } finally {
+      await entries.close();
+    }
+    return found;
   }
 
   /** About `limit` rows that were published after `afterMs` and up to `untilMs`, in order; up to `toMs` they are complete. */

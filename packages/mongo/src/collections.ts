@@ -29,6 +29,8 @@ export const CONSUMER_COLLECTIONS = {
   parked: 'parked',
   started: 'started',
   starts: 'group_starts',
+  /** Up to where the group was audited; made by the first audit. */
+  audits: 'audit_marks',
   actions: 'operator_actions',
 } as const;
 
@@ -150,6 +152,35 @@ export async function ensureArchiveCatalogue(client: MongoClient, database: stri
 export async function ensureOutbox(client: MongoClient, namespace: Namespace): Promise<void> {
   const { database, collection } = namespaceParts(namespace);
   await ensurePlan(durableDatabase(client, database), { [collection]: OUTBOX_INDEXES });
+}
+
+const PLANS = { producer: OUTBOX_PLAN, relay: RELAY_PLAN, consumer: CONSUMER_PLAN } as const;
+
+/** Indexes that should be in a database and are not. A collection that is not there has none. Rejects with NP_STORE_UNAVAILABLE. */
+export async function missingIndexes(
+  client: MongoClient,
+  { database: name, kind }: { readonly database: string; readonly kind: keyof typeof PLANS },
+): Promise<readonly { readonly collection: string; readonly index: string }[]> {
+  const database = durableDatabase(client, name);
+  const missing: { collection: string; index: string }[] = [];
+  for (const [collection, indexes] of Object.entries(PLANS[kind])) {
+    if (indexes.length === 0) continue;
+    const found = await guarded(`reading the indexes of ${name}.${collection}`, () => indexNames(database, collection));
+    for (const index of indexes) if (!found.has(index.name)) missing.push({ collection, index: index.name });
+  }
+  return missing;
+}
+
+const NO_NAMESPACE = 26;
+
+async function indexNames(database: Db, collection: string): Promise<ReadonlySet<string>> {
+  try {
+    const found = await database.collection(collection).listIndexes().toArray();
+    return new Set(found.map(({ name }: { name?: string }) => name ?? ''));
+  } catch (error) {
+    if (codeOf(error) === NO_NAMESPACE) return new Set();
+    throw error;
+  }
 }
 
 /** `database.collection`: a database's name has no dot, a collection's may. */

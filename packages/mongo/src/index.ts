@@ -1,5 +1,5 @@
 export { bucketNamed, bucketOf, type ArchiveBucket, type BucketSize } from './archive-buckets.js';
-export { archivePlace, catalogueOf } from './archive-catalogue.js';
+export { archivePlace, catalogueOf, createFiledRows } from './archive-catalogue.js';
 export { checksumOf, decodeArchive, encodeArchive } from './archive-encoding.js';
 export {
   DATA_SUFFIX,
@@ -20,6 +20,7 @@ export {
   ensureOutbox,
   ensureOutboxCollections,
   ensureRelayCollections,
+  missingIndexes,
   namespaceParts,
 } from './collections.js';
 export { createDatabaseClock, type DatabaseClock } from './database-clock.js';
@@ -30,6 +31,7 @@ export type {
   GroupActionDocument,
   GroupDocument,
   InboxDocument,
+  InstanceDocument,
   LeaseDocument,
   OperatorActionDocument,
   OperatorNote,
@@ -44,6 +46,8 @@ export type {
 } from './documents.js';
 export { guarded } from './driver-errors.js';
 export { engineOf, type Engine } from './engine.js';
+export { archivesOf, type Archive } from './archives.js';
+export { asideId, placeId, positionId } from './documents.js';
 export { createGroupRegistry } from './group-registry.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
 export {
@@ -60,6 +64,7 @@ export { assertOperator, recordAction, runAction, type Operator } from './operat
 export { createOutboxActions } from './outbox-actions.js';
 export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from './relay-controls.js';
 export { createProducerLedger } from './producer-ledger.js';
+export { createLedgerRows, type LedgerRow, type LedgerRows } from './ledger-rows.js';
 export { parkedEvent } from './parked-documents.js';
 export { copyReplayStarts, finishReplayGroup, registerReplayGroup, type ReplayGroup } from './replay-registration.js';
 export { createStartPositions, readStarts, type StartPage, type StartPositions } from './remote-starts.js';

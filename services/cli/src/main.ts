@@ -1,22 +1,30 @@
 #!/usr/bin/env node
-import { Command, CommanderError } from 'commander';
-import { reconcileCommand } from './reconcile/command.js';
+import { createInterface } from 'node:readline/promises';
+import type { Io } from './cli.js';
+import { runCli } from './run.js';
 
-const EXIT_WRONG_USE = 2;
-const EXIT_FAILED = 3;
-
-const program = new Command('nightporter')
-  .description('Where every event is, and what to do about it.')
-  .addCommand(reconcileCommand());
-// Also for subcommands, which are made before the program is told.
-for (const command of [program, ...program.commands]) command.exitOverride();
-
-try {
-  await program.parseAsync();
-} catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : EXIT_WRONG_USE;
-  else {
-    process.stderr.write(`nightporter: ${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = EXIT_FAILED;
-  }
+const stop = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    stop.abort();
+    // A command that does not listen ends as any program does; a second signal ends every one.
+    setTimeout(() => process.exit(130), 2_000).unref();
+  });
 }
+
+const terminal: Io = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  isInteractive: process.stdin.isTTY && process.stderr.isTTY,
+  signal: stop.signal,
+  async ask(question) {
+    const lines = createInterface({ input: process.stdin, output: process.stderr });
+    try {
+      return await lines.question(question, { signal: stop.signal });
+    } finally {
+      lines.close();
+    }
+  },
+};
+
+process.exitCode = await runCli(process.argv.slice(2), terminal);

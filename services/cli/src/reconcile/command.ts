@@ -1,5 +1,7 @@
 import { connectMongo } from '@nightporter/mongo';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
+import { EXIT, type Cli } from '../cli.js';
+import { time, whole } from '../output.js';
 import type { Difference } from './facts.js';
 import { reconcile, type Reconciliation } from './reconcile.js';
 
@@ -18,9 +20,7 @@ interface Flags {
   readonly json: boolean;
 }
 
-const EXIT_DIFFERENCES = 1;
-
-export function reconcileCommand(): Command {
+export function reconcileCommand(cli: Cli): Command {
   const command = new Command('reconcile')
     .description(
       'Compares orders, payments, stock, points and shipments, and names each difference with the event at which the story of the order stopped.',
@@ -34,7 +34,7 @@ export function reconcileCommand(): Command {
     .option(
       '--settle-seconds <number>',
       'orders that changed less long ago may be under way and are left out',
-      seconds,
+      whole({ min: 0, max: 99_999 }),
       10,
     )
     .option('--json', 'print the result as one line of JSON', false);
@@ -53,10 +53,10 @@ Examples:
   nightporter reconcile --since 2026-11-30T00:00:00Z --json
 `,
     )
-    .action(run);
+    .action((flags: Flags) => run(cli, flags));
 }
 
-async function run(flags: Flags): Promise<void> {
+async function run(cli: Cli, flags: Flags): Promise<void> {
   const client = await connectMongo({ uri: flags.mongodbUri, appName: 'nightporter-cli' });
   try {
     const result = await reconcile(
@@ -78,12 +78,12 @@ async function run(flags: Flags): Promise<void> {
         until: new Date(Date.now() - flags.settleSeconds * 1_000),
       },
       (orders) => {
-        if (process.stderr.isTTY) process.stderr.write(`\r${orders} orders compared`);
+        if (cli.io.isInteractive) cli.io.err(`\r${orders} orders compared`);
       },
     );
-    if (process.stderr.isTTY) process.stderr.write('\n');
-    process.stdout.write(flags.json ? `${JSON.stringify(result)}\n` : told(result));
-    if (result.differencesTotal > 0) process.exitCode = EXIT_DIFFERENCES;
+    if (cli.io.isInteractive) cli.io.err('\n');
+    cli.io.out(flags.json ? `${JSON.stringify(result)}\n` : told(result));
+    if (result.differencesTotal > 0) cli.exitCode = EXIT.no;
   } finally {
     await client.close();
   }
@@ -105,16 +105,4 @@ function told({ orders, refundsDue, differences, differencesTotal }: Reconciliat
 function line({ orderId, between, detail, brokeAt }: Difference): string {
   const where = brokeAt === null ? '' : `; it stopped at ${brokeAt.eventType} ${brokeAt.eventId}, which ${brokeAt.why}`;
   return `${between}: ${orderId === null ? '' : `order ${orderId} `}${detail}${where}`;
-}
-
-function time(text: string): Date {
-  const date = new Date(text);
-  if (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(date.getTime()))
-    throw new InvalidArgumentError('expected a time such as 2026-11-30T12:00:00Z');
-  return date;
-}
-
-function seconds(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError('expected a whole number from 0 to 99999');
-  return Number(text);
 }

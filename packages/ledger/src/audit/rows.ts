@@ -1,0 +1,94 @@
+import type { OutboxDocument } from '@nightporter/contracts';
+import { OUTBOX_COLLECTIONS, archivesOf, createFiledRows, durableDatabase } from '@nightporter/mongo';
+import type { Collection } from 'mongodb';
+import type { ProducerPlace } from '../questions/deployment.js';
+
+export type PublishedRow = OutboxDocument & { readonly publishedAt: Date };
+
+export interface Range {
+  readonly afterMs: number;
+  readonly untilMs: number;
+}
+
+const BATCH = 500;
+/** Rows of a file page. */
+const PAGE = 1_000;
+
+/**
+ * Everything that was published in a range, by publication, from outbox, archive collections and files. A batch never parts rows of one
+ * moment, so that "up to the last row of the batch" says which rows are meant.
+ */
+export async function* publishedBatches(
+  producer: ProducerPlace,
+  range: Range,
+): AsyncGenerator<readonly PublishedRow[]> {
+  let batch: PublishedRow[] = [];
+  for await (const row of mergeSorted(await sourcesOf(producer, range), publishedAtMs)) {
+    if (batch.length >= BATCH && publishedAtMs(row) > publishedAtMs(batch.at(-1) ?? row)) {
+      yield batch;
+      batch = [];
+    }
+    batch.push(row);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function publishedAtMs({ publishedAt }: PublishedRow): number {
+  return publishedAt.getTime();
+}
+
+async function sourcesOf(
+  { client, database: name, files }: ProducerPlace,
+  range: Range,
+): Promise<readonly AsyncIterator<PublishedRow>[]> {
+  const database = durableDatabase(client, name);
+  const publishedAt = { $gt: new Date(range.afterMs), $lte: new Date(range.untilMs) };
+  const open = (documents: Collection<OutboxDocument>, filter: object): AsyncIterator<PublishedRow> => {
+    const cursor = documents.find<PublishedRow>({ ...filter, publishedAt });
+    return cursor.sort({ publishedAt: 1 }).batchSize(BATCH)[Symbol.asyncIterator]();
+  };
+  const archives = (await archivesOf(database)).filter(
+    ({ fromMs, toMs }) => toMs > range.afterMs && fromMs <= range.untilMs,
+  );
+  return [
+    filedRows(createFiledRows(database, files ?? null), range),
+    ...archives.map(({ documents }) => open(documents, {})),
+    open(database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox), { status: 'PUBLISHED' }),
+  ];
+}
+
+async function* filedRows(
+  filed: ReturnType<typeof createFiledRows>,
+  { afterMs, untilMs }: Range,
+): AsyncGenerator<PublishedRow> {
+  for (let fromMs = afterMs; fromMs < untilMs;) {
+    const { rows, toMs } = await filed.readRange({ afterMs: fromMs, untilMs, limit: PAGE });
+    yield* rows;
+    if (toMs <= fromMs) return;
+    fromMs = toMs;
+  }
+}
+
+/** Merges sorted sources, holding one item of each. */
+export async function* mergeSorted<Item>(
+  sources: readonly AsyncIterator<Item>[],
+  keyOf: (item: Item) => number,
+): AsyncGenerator<Item> {
+  try {
+    const heads = await Promise.all(sources.map(async (source) => ({ source, next: await source.next() })));
+    for (;;) {
+      let lowest: { source: AsyncIterator<Item>; next: IteratorResult<Item> } | null = null;
+      let item: Item | null = null;
+      for (const head of heads) {
+        if (head.next.done === true) continue;
+        const { value } = head.next;
+        if (lowest === null || keyOf(value) < keyOf(item as Item)) [lowest, item] = [head, value];
+      }
+      if (lowest === null) return;
+      yield item as Item;
+      lowest.next = await lowest.source.next();
+    }
+  } finally {
+    for (const source of sources) await source.return?.();
+  }
+}

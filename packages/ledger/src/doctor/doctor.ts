@@ -1,0 +1,135 @@
+import {
+  CONSUMER_COLLECTIONS,
+  createRelayStores,
+  durableDatabase,
+  engineOf,
+  guarded,
+  missingIndexes,
+  type InboxDocument,
+} from '@nightporter/mongo';
+import { namespace } from '@nightporter/protocol';
+import type { MongoClient } from 'mongodb';
+import { placeOfGroup, type Deployment, type Place } from '../questions/deployment.js';
+import { status, type Status } from '../questions/status.js';
+import { judgeDeployment, type DeploymentFacts, type Finding } from './judge.js';
+
+export interface Examination {
+  readonly findings: readonly Finding[];
+  /** For whoever can ask the broker. */
+  readonly registered: readonly { readonly group: string; readonly topics: readonly string[] }[];
+}
+
+/** Looks at all databases of a deployment. Rejects with NP_STORE_UNAVAILABLE. */
+export async function doctor(deployment: Deployment, client: MongoClient): Promise<Examination> {
+  return guarded('examining the deployment', async () => {
+    const standing = await status(deployment, client);
+    const findings = judgeDeployment({
+      engine: await engineOf(client),
+      replicaSet: await replicaSetOf(client),
+      missingIndexes: await indexesOf(deployment),
+      clockSkews: await skewsOf(deployment, client),
+      historyMs: await historyOf(deployment),
+      ...(await standingFacts(deployment, standing)),
+    });
+    return { findings, registered: standing.groups.map(({ group, topics }) => ({ group, topics })) };
+  });
+}
+
+async function replicaSetOf(client: MongoClient): Promise<DeploymentFacts['replicaSet']> {
+  const hello = await client.db('admin').command({ hello: 1 });
+  const name: unknown = hello['setName'];
+  const hosts: unknown = hello['hosts'];
+  const members = Array.isArray(hosts) ? hosts.length : 1;
+  return { name: typeof name === 'string' ? name : null, members, unhealthy: await unhealthyMembers(client) };
+}
+
+/** Not every user may ask, and not every server answers: then nothing is known against a member. */
+async function unhealthyMembers(client: MongoClient): Promise<readonly string[]> {
+  try {
+    const found = await client.db('admin').command({ replSetGetStatus: 1 });
+    const members = (found['members'] ?? []) as { readonly name: string; readonly health?: number }[];
+    return members.filter(({ health }) => health === 0).map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}
+
+async function indexesOf({ groups, producers, relay }: Deployment): Promise<DeploymentFacts['missingIndexes']> {
+  const missing: DeploymentFacts['missingIndexes'][number][] = [];
+  const look = async (
+    { client, database }: Place,
+    kind: 'producer' | 'relay' | 'consumer',
+    role: string,
+  ): Promise<void> => {
+    for (const { collection, index } of await missingIndexes(client, { database, kind }))
+      missing.push({ namespace: `${database}.${collection}`, index, role });
+  };
+  for (const producer of producers) await look(producer, 'producer', `the service that writes ${producer.database}`);
+  for (const home of groups) await look(home, 'consumer', `a worker of group ${home.group}`);
+  if (relay !== null) await look(relay, 'relay', 'the relay');
+  return missing;
+}
+
+async function skewsOf({ groups }: Deployment, client: MongoClient): Promise<DeploymentFacts['clockSkews']> {
+  const skews: DeploymentFacts['clockSkews'][number][] = [];
+  for (const one of new Set([client, ...groups.map((home) => home.client)])) {
+    const sentAtMs = Date.now();
+    const { localTime } = (await one.db('admin').command({ hello: 1 })) as unknown as { readonly localTime: Date };
+    const halfwayMs = (sentAtMs + Date.now()) / 2;
+    skews.push({ of: one.options.hosts.join(', '), skewMs: halfwayMs - localTime.getTime() });
+  }
+  return skews;
+}
+
+async function historyOf({ producers }: Deployment): Promise<number | null> {
+  const [first] = producers;
+  if (first === undefined) return null;
+  const namespaces = [namespace(`${first.database}.outbox`)];
+  const { history } = await createRelayStores({
+    client: first.client,
+    database: first.database,
+    namespaces,
+  }).stats.read();
+  return history.kind === 'known' ? history.reachMs : null;
+}
+
+async function standingFacts(
+  deployment: Deployment,
+  { groups, outboxes, relay }: Status,
+): Promise<Pick<DeploymentFacts, 'relay' | 'outboxes' | 'groups'>> {
+  const grouped: DeploymentFacts['groups'][number][] = [];
+  for (const { database, group, lagMs, parked, producer, sweeper } of groups) {
+    const home = placeOfGroup(deployment, group);
+    const inboxRetentionMs = home === null ? null : await inboxRetentionOf(home);
+    const counts = { dead: parked?.dead ?? 0, setAside: parked?.setAside ?? 0 };
+    grouped.push({ group, producer, database, sweeper, lagMs, ...counts, inboxRetentionMs });
+  }
+  return {
+    relay:
+      relay === null
+        ? null
+        : {
+            database: relay.database,
+            holders: relay.leases.filter(({ isAlive }) => isAlive).map(({ owner }) => owner),
+            checkpoints: relay.checkpoints,
+            pauses: relay.pauses.map(({ _id, by, reason }) => ({ scope: _id, by, reason })),
+          },
+    outboxes: outboxes.map(({ producer, unsettled }) => ({
+      producer,
+      dead: unsettled.DEAD.rows,
+      oldestPendingMs: unsettled.PENDING.oldestAgeMs,
+    })),
+    groups: grouped,
+  };
+}
+
+/** By one record: a worker writes all of them alike. */
+async function inboxRetentionOf({
+  client,
+  database,
+  group,
+}: Place & { readonly group: string }): Promise<number | null> {
+  const inbox = durableDatabase(client, database).collection<InboxDocument>(CONSUMER_COLLECTIONS.inbox);
+  const record = await inbox.findOne({ group }, { projection: { processedAt: 1, expireAt: 1 } });
+  return record === null ? null : record.expireAt.getTime() - record.processedAt.getTime();
+}

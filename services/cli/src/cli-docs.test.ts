@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import type { Cli } from './cli.js';
+import { createProgram } from './program.js';
+
+const INTRODUCTION = `# The command line
+
+\`npm run -s nightporter -- <command>\` in a checkout, \`nightporter <command>\` where the package is installed. Every command prints tables for
+people, or one line of JSON with \`--json\`; progress and questions go to standard error. A message that begins with \`nightporter:\` ends with its
+[code](errors.md).
+
+| exit code | means                                                                                                   |
+| --------- | ------------------------------------------------------------------------------------------------------- |
+| 0         | done, and nothing is wrong                                                                              |
+| 1         | the answer is no: differences, findings, something that is not there, refused, changed meanwhile        |
+| 2         | wrong use: nothing was asked or done                                                                    |
+| 3         | it could not be found out; of an action it is not known whether it was done: look again, then repeat it |
+
+Where the databases are: the URI names the deployment of producers and relay. Databases that are not named are looked for there, by their
+collections; each group's database by the group's documents. A group on another deployment is named with \`--group-db\`.
+
+Written by \`npx vitest run --project unit services/cli/src/cli-docs.test.ts -u\` from the program itself.
+`;
+
+function helpOf(command: Command, path: string): string {
+  let text = '';
+  command.configureOutput({ writeOut: (part) => (text += part), getOutHelpWidth: () => 110 });
+  command.outputHelp();
+  const children = command.commands.map((child) => helpOf(child, `${path} ${child.name()}`));
+  return [`## ${path}`, '', '```text', text.trim(), '```', '', ...children].join('\n');
+}
+
+describe('docs/cli.md', () => {
+  it('says what the program says', async () => {
+    const silent = { out: () => undefined, err: () => undefined, isInteractive: false, ask: () => Promise.resolve('') };
+    const cli: Cli = { io: { ...silent, signal: new AbortController().signal }, exitCode: 0 };
+    const text = [
+      INTRODUCTION,
+      '<!-- prettier-ignore-start -->',
+      '',
+      helpOf(createProgram(cli), 'nightporter'),
+      '<!-- prettier-ignore-end -->',
+      '',
+    ].join('\n');
+    await expect(text).toMatchFileSnapshot(fileURLToPath(new URL('../../../docs/cli.md', import.meta.url)));
+  });
+});

@@ -1,0 +1,102 @@
+import { discoverDeployment, type Deployment, type GroupPlace, type ProducerPlace } from '@nightporter/ledger';
+import { connectMongo, createArchiveFolder } from '@nightporter/mongo';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { MongoClient } from 'mongodb';
+
+/** Where a group keeps its data, as it is given: `group=database`, or `group=database@mongodb://…` on another deployment. */
+interface GroupHome {
+  readonly group: string;
+  readonly database: string;
+  readonly uri: string | null;
+}
+
+export interface ConnectionFlags {
+  readonly mongodbUri: string;
+  readonly producers?: readonly string[];
+  readonly relayDb?: string;
+  readonly groupDb?: readonly GroupHome[];
+  readonly archiveFolder?: string;
+}
+
+export interface Connection {
+  readonly client: MongoClient;
+  readonly deployment: Deployment;
+}
+
+/** Adds what every command needs to find the deployment. What is not given is looked for in the databases of the URI. */
+export function withConnection(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--mongodb-uri <uri>', 'the deployment of producers and relay')
+        .env('MONGODB_URI')
+        .makeOptionMandatory(),
+    )
+    .addOption(
+      new Option('--producers <databases>', 'databases with an outbox, by commas (default: all that are found)')
+        .env('PRODUCERS')
+        .argParser(names),
+    )
+    .addOption(
+      new Option('--relay-db <name>', 'database of the relay (default: the one that is found)').env('RELAY_DB'),
+    )
+    .addOption(
+      new Option(
+        '--group-db <homes>',
+        'where groups keep their data: group=database, or group=database@mongodb://… on another deployment, by commas (default: looked for)',
+      )
+        .env('GROUP_DBS')
+        .argParser(groupHomes),
+    )
+    .addOption(new Option('--archive-folder <path>', 'folder of the archive files').env('ARCHIVE_FOLDER'));
+}
+
+/** Opens what the flags say, runs, and closes it. */
+export async function connected<Result>(
+  flags: ConnectionFlags,
+  run: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const clients = new Map<string, MongoClient>();
+  const clientOf = async (uri: string): Promise<MongoClient> => {
+    const known = clients.get(uri) ?? (await connectMongo({ uri, appName: 'nightporter-cli', poolMax: 5 }));
+    clients.set(uri, known);
+    return known;
+  };
+  try {
+    const client = await clientOf(flags.mongodbUri);
+    const files = flags.archiveFolder === undefined ? {} : { files: createArchiveFolder(flags.archiveFolder) };
+    const producers = flags.producers?.map((database): ProducerPlace => ({ client, database, ...files }));
+    const groups: GroupPlace[] = [];
+    for (const { database, group, uri } of flags.groupDb ?? [])
+      groups.push({ group, database, client: await clientOf(uri ?? flags.mongodbUri) });
+    const found = await discoverDeployment(client, {
+      groups,
+      ...(producers === undefined ? {} : { producers }),
+      ...(flags.relayDb === undefined ? {} : { relay: { client, database: flags.relayDb } }),
+    });
+    const deployment = { ...found, producers: found.producers.map((producer) => ({ ...files, ...producer })) };
+    return await run({ client, deployment });
+  } finally {
+    for (const client of clients.values()) await client.close();
+  }
+}
+
+export function names(text: string): readonly string[] {
+  const found = text.split(',').map((name) => name.trim());
+  if (found.includes('')) throw new InvalidArgumentError('expected names, separated by commas');
+  return found;
+}
+
+function groupHomes(text: string, before: readonly GroupHome[] = []): readonly GroupHome[] {
+  return [...before, ...names(text).map(groupHome)];
+}
+
+/** The name of a group may have an `@`, and so may a URI: the first `=` and the first `@mongodb` part them. */
+function groupHome(text: string): GroupHome {
+  const equals = text.indexOf('=');
+  const group = text.slice(0, equals);
+  const rest = text.slice(equals + 1);
+  const at = rest.indexOf('@mongodb');
+  const database = at < 0 ? rest : rest.slice(0, at);
+  if (equals < 1 || database === '') throw new InvalidArgumentError('expected group=database, such as points=points');
+  return { group, database, uri: at < 0 ? null : rest.slice(at + 1) };
+}
