@@ -1,5 +1,6 @@
 import { consoleService } from '@nightporter/console';
 import { createInventoryWorker } from '@nightporter/inventory-worker';
+import { createNotificationWorker } from '@nightporter/notification-worker';
 import { ordersApi } from '@nightporter/orders-api';
 import { createOrdersWorker } from '@nightporter/orders-worker';
 import { createPointsWorker } from '@nightporter/points-worker';
@@ -26,6 +27,7 @@ describe('docs/configuration.md', () => {
       createOrdersWorker(),
       createPointsWorker(),
       createShippingWorker(),
+      createNotificationWorker(),
       createWarehouseWorker(),
     ];
     const sections = [ordersApi, relayService, consoleService, ...workers].map((service) =>

@@ -81,6 +81,12 @@ describe('the pages of idempotency strategies', () => {
   });
 });
 
+describe('the page of the shop', () => {
+  it('shows all of the loyalty worker, as it is compiled and run', () => {
+    expect(read('docs', 'example.md')).toContain(read('docs', 'examples', 'loyalty-worker', 'src', 'worker.ts'));
+  });
+});
+
 describe('the page for operators of consumers', () => {
   const rows = tableRows(read('docs', 'operating', 'consumers.md'));
   const plain = (cell = ''): string => cell.replaceAll('`', '');

@@ -103,7 +103,14 @@ export function runScript(name: string, args: readonly string[]): Program {
 export const builtFile = (path: string): string => `${root}${path}`;
 
 export type ServiceName =
-  'orders-api' | 'relay' | 'inventory-worker' | 'orders-worker' | 'points-worker' | 'shipping-worker' | 'console';
+  | 'orders-api'
+  | 'relay'
+  | 'inventory-worker'
+  | 'orders-worker'
+  | 'points-worker'
+  | 'shipping-worker'
+  | 'console'
+  | 'notification-worker';
 
 /** Runs a service on a port of its own choice. */
 export function runService(name: ServiceName, settings: Record<string, string>, args: readonly string[] = []): Program {
@@ -117,7 +124,7 @@ export function runService(name: ServiceName, settings: Record<string, string>, 
 
 /** The address that a service has written into its log. */
 export async function urlOf(service: Program): Promise<string> {
-  const [, port] = await service.output(/(?:"port":|"address":"http:\/\/127\.0\.0\.1:)(\d{2,})/, 30_000);
+  const [, port] = await service.output(/(?:"port":|"address":"http:\/\/127\.0\.0\.1:)(\d{2,})/, 60_000);
   return `http://127.0.0.1:${port}`;
 }
 

@@ -5,6 +5,7 @@ import { auditCommand } from './commands/audit.js';
 import { searchCommand } from './commands/search.js';
 import { statusCommand } from './commands/status.js';
 import { timelineCommand } from './commands/timeline.js';
+import { notificationsCommand } from './notifications/command.js';
 import { reconcileCommand } from './reconcile/command.js';
 
 /** As in docs/cli.md, wherever it is printed. */
@@ -20,6 +21,7 @@ export function createProgram(cli: Cli): Command {
     .addCommand(searchCommand(cli))
     .addCommand(auditCommand(cli))
     .addCommand(reconcileCommand(cli))
+    .addCommand(notificationsCommand())
     .addHelpText(
       'after',
       `
