@@ -1,4 +1,4 @@
 export { EXIT, type Io } from './cli.js';
 export { runCli } from './run.js';
 export type { Difference, EventFacts, GroupNames, OrderFacts } from './reconcile/facts.js';
-export { reconcile, type Reconciliation } from './reconcile/reconcile.js';
+export { reconcile, settledBefore, type Reconciliation } from './reconcile/reconcile.js';

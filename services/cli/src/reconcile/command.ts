@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
 import { time, whole } from '../output.js';
 import type { Difference } from './facts.js';
-import { reconcile, type Reconciliation } from './reconcile.js';
+import { reconcile, settledBefore, type Reconciliation } from './reconcile.js';
 
 interface Flags {
   readonly mongodbUri: string;
@@ -75,7 +75,7 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
           points: flags.pointsGroup,
         },
         since: flags.since ?? null,
-        until: new Date(Date.now() - flags.settleSeconds * 1_000),
+        until: await settledBefore(client, flags.settleSeconds),
       },
       (orders) => {
         if (cli.io.isInteractive) cli.io.err(`\r${orders} orders compared`);

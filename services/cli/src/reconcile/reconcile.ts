@@ -1,4 +1,6 @@
+import { createDatabaseClock } from '@nightporter/mongo';
 import type { RefundDocument } from '@nightporter/orders-api';
+import type { MongoClient } from 'mongodb';
 import type { Difference } from './facts.js';
 import { readOrderFacts, readPointSums, readStockSums, type FactsQuery } from './read-facts.js';
 import { differencesOf, sumDifferences } from './rules.js';
@@ -13,6 +15,12 @@ export interface Reconciliation {
 }
 
 export const DIFFERENCES_MAX = 1_000;
+
+/** The moment, on the database's clock, which also dates the orders, `seconds` ago: what has not changed since is at rest. */
+export async function settledBefore(client: MongoClient, seconds: number): Promise<Date> {
+  const now = await createDatabaseClock(client).read();
+  return new Date(now.getTime() - seconds * 1_000);
+}
 
 /**
  * Compares orders, payments, stock, points and shipments, in batches. Sums over all orders are compared only without `since`, and are

@@ -71,19 +71,26 @@ async function knownPayment(
   return document === null ? null : paymentOf(document);
 }
 
+/** No order has it: the first event makes version 1. */
+const NOT_CREATED = 0;
+
 async function writeOrder(
   { before, after }: { before: Order | null; after: Order },
   session: ClientSession,
   { orders }: OrdersCollections,
 ): Promise<void> {
-  const now = new Date();
+  // By the database's clock, so that nobody has to believe a producer's: a filter that fits no order, so that an order that is there
+  // already is a duplicate key, as with an insert.
+  const created = { _id: after.orderId, version: NOT_CREATED };
+  const dated = { updatedAt: true } as const;
   if (before === null) {
-    await orders.insertOne({ _id: after.orderId, ...fieldsOf(after), createdAt: now, updatedAt: now }, { session });
+    const update = { $set: fieldsOf(after), $currentDate: { createdAt: true, ...dated } } as const;
+    await orders.updateOne(created, update, { session, upsert: true });
     return;
   }
   const result = await orders.updateOne(
     { _id: after.orderId, version: before.version },
-    { $set: { ...fieldsOf(after), updatedAt: now } },
+    { $set: fieldsOf(after), $currentDate: dated },
     { session },
   );
   if (result.modifiedCount !== 1) {

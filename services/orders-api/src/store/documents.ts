@@ -6,6 +6,7 @@ import type { CommandOutcome } from '../orders.js';
 /** A document of `orders`: the order as it is after its last event. */
 export interface OrderDocument extends Omit<Order, 'orderId'> {
   readonly _id: string;
+  /** Both by the database's clock. */
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
