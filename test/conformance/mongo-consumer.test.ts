@@ -5,6 +5,7 @@ import {
   type InboxDocument,
 } from '@nightporter/mongo';
 import {
+  deadLetterCopiesConformance,
   gapFinderConformance,
   groupStoreConformance,
   parkedQueueConformance,
@@ -25,6 +26,19 @@ interface BusinessDocument {
 groupStoreConformance('MongoDB', groupFixture);
 parkedQueueConformance('MongoDB', groupFixture);
 gapFinderConformance('MongoDB', groupFixture);
+
+deadLetterCopiesConformance('MongoDB', async () => {
+  const client = database.client();
+  const name = database.database('consumer');
+  await ensureConsumerCollections(client, name);
+  const stores = createGroupStores({ client, database: name, group: 'group', copiesDeadLetters: true });
+  return {
+    ...stores,
+    async passTime(byMs) {
+      await sleep(byMs);
+    },
+  };
+});
 
 repeatedEventsConformance('MongoDB', async () => {
   const client = database.client();

@@ -21,7 +21,7 @@ describe('removing a group', () => {
     const result = await removeGroup({ client, group: 'points', producers, ...decision });
     expect(result).toEqual({
       unregistered: producers,
-      deleted: { started: 0, starts: 0, parked: 0, inbox: 0, positions: 0 },
+      deleted: { started: 0, starts: 0, parked: 0, copies: 0, inbox: 0, positions: 0 },
     });
     for (const producer of producers) {
       expect(await groupsIn(producer)).toEqual(['stock']);
@@ -43,13 +43,16 @@ describe('removing a group', () => {
       steps.push(Object.values(deleted).reduce((sum, count) => sum + count, 0));
     };
     const result = await removeGroup({ client, group: 'points', producers, dataIn, progress, ...decision });
-    expect(result.deleted).toEqual({ started: 0, starts: 0, parked: 10, inbox: 250, positions: 210 });
+    expect(result.deleted).toEqual({ started: 0, starts: 0, parked: 10, copies: 0, inbox: 250, positions: 210 });
     expect(steps.at(-1)).toBe(470);
     expect(steps).toHaveLength(5);
     expect(await documentsOf('points')).toBe(0);
     expect(await documentsOf('stock')).toBe(470);
     const again = await removeGroup({ client, group: 'points', producers, dataIn, ...decision });
-    expect(again).toEqual({ unregistered: [], deleted: { started: 0, starts: 0, parked: 0, inbox: 0, positions: 0 } });
+    expect(again).toEqual({
+      unregistered: [],
+      deleted: { started: 0, starts: 0, parked: 0, copies: 0, inbox: 0, positions: 0 },
+    });
   });
 
   it('is refused while a member holds its sweep, with nothing changed', async () => {

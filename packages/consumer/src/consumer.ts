@@ -1,6 +1,7 @@
 import { NightporterError, Wakeup, type Random } from '@nightporter/protocol';
 import { brokerDeadLetterLoop } from './broker-dead-letters.js';
 import { StoreCircuit } from './circuit.js';
+import { copyLoop } from './copy-loop.js';
 import { Counters } from './counters.js';
 import { FilterGuard } from './duplicates.js';
 import { BacklogSign, DueBell, type ConsumerPorts, type Engine } from './engine.js';
@@ -98,6 +99,7 @@ class ConsumerEngine<Session> implements Consumer {
       gapLoop(engine),
       ledgerLoop(engine),
       brokerDeadLetterLoop(engine),
+      copyLoop(engine),
     ];
     const drained = Promise.all(loops.map((loop) => loop.catch(engine.fail))).then(() => {
       this.#ended.ringForGood();

@@ -29,6 +29,8 @@ export class Counters {
     ledgerSeen: 0,
     ledgerMissing: 0,
     brokerDeadLetters: 0,
+    deadLettersCopied: 0,
+    copyFailures: 0,
     versionsUnavailable: 0,
     ledgerFailures: 0,
     acknowledged: 0,
@@ -91,6 +93,12 @@ export class Counters {
         break;
       case 'broker-dead-letter':
         this.#counts.brokerDeadLetters += 1;
+        break;
+      case 'dead-letter-copied':
+        this.#counts.deadLettersCopied += 1;
+        break;
+      case 'dead-letter-not-copied':
+        this.#counts.copyFailures += 1;
         break;
       case 'version-unavailable':
         this.#counts.versionsUnavailable += 1;

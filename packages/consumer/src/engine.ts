@@ -1,5 +1,6 @@
 import { Wakeup, sleep, type Clock, type Random, type RetryPolicy } from '@nightporter/protocol';
 import type { StoreCircuit } from './circuit.js';
+import type { CopyPorts } from './copy-ports.js';
 import type { Counters } from './counters.js';
 import type { FilterGuard } from './duplicates.js';
 import { classify } from './failure.js';
@@ -32,6 +33,8 @@ export interface ConsumerPorts<Session> {
   readonly started?: StartedRecords;
   /** Spares known duplicates a transaction; without it, each has one. */
   readonly duplicates?: DuplicatePorts;
+  /** Where dead letters are copied to; without it, nowhere. */
+  readonly deadLetterCopies?: CopyPorts;
   /** What the group compares itself with; without it, only the broker brings events. */
   readonly ledgerSweep?: { readonly gaps: GapFinder; readonly producers: readonly GroupProducer[] };
   readonly emitter: Emitter<Session>;

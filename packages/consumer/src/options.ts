@@ -82,6 +82,10 @@ export interface ConsumerOptions {
   readonly ledgerClaimMs: number;
   /** How often the broker's own dead letters are looked for; again at once while there are some. */
   readonly brokerDeadLettersEveryMs: number;
+  /** How often dead letters that are yet to be copied are looked for; again at once while there are some. */
+  readonly copyEveryMs: number;
+  /** How long a copy that could not be sent waits until it is tried again; longer than a send takes. */
+  readonly copyClaimMs: number;
   /** How long inbox records are kept: the store's, told here too. An event is only looked up as maybe forgotten when it is half as old. */
   readonly inboxRetentionMs: number;
   /** How long the broker keeps messages (RocketMQ: fileReservedTime): it may deliver them again for so long. */
@@ -138,6 +142,8 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   ledgerBatchMax: 20,
   ledgerClaimMs: 30_000,
   brokerDeadLettersEveryMs: 30_000,
+  copyEveryMs: 1_000,
+  copyClaimMs: 60_000,
   inboxRetentionMs: 90 * DAY_MS,
   brokerRetentionMs: 3 * DAY_MS,
   gapWaitMs: 5_000,
@@ -178,6 +184,8 @@ const POSITIVE_INTEGERS = [
   'ledgerBatchMax',
   'ledgerClaimMs',
   'brokerDeadLettersEveryMs',
+  'copyEveryMs',
+  'copyClaimMs',
   'inboxRetentionMs',
   'brokerRetentionMs',
   'gapWaitMs',

@@ -275,6 +275,10 @@ export type ConsumerEvent =
     }
   /** Nobody knows whether there are any; the ledger sweep finds their events in any case. */
   | { readonly kind: 'broker-dead-letters-unavailable'; readonly error: unknown }
+  /** Somebody else has been sent a copy of it. */
+  | { readonly kind: 'dead-letter-copied'; readonly event: IncomingEvent }
+  /** It is tried again, and nothing waits for it. */
+  | { readonly kind: 'dead-letter-not-copied'; readonly error: unknown }
   /** Nothing is swept with this producer: nobody would know what to keep for the group. */
   | { readonly kind: 'unregistered' }
   | { readonly kind: 'ledger-unavailable'; readonly operation: string; readonly error: unknown }

@@ -30,6 +30,9 @@ export interface ConsumerSnapshot {
   readonly ledgerMissing: number;
   /** Messages that the broker had given up, whose events were settled or parked from the ledger. */
   readonly brokerDeadLetters: number;
+  /** Copies of dead letters that were sent, and how often one could not be. */
+  readonly deadLettersCopied: number;
+  readonly copyFailures: number;
   /** Versions that were missing and could not be had, counted when that became known. */
   readonly versionsUnavailable: number;
   /** Rounds of the ledger sweep that could not be carried out. */

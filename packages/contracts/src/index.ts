@@ -21,7 +21,7 @@ export {
   NAME_LENGTH_MAX,
   PAYLOAD_DEPTH_MAX,
 } from './limits.js';
-export { MESSAGE_PROPERTIES, type MessageProperty } from './message-properties.js';
+export { DEAD_LETTER_PROPERTIES, MESSAGE_PROPERTIES, type MessageProperty } from './message-properties.js';
 export { assertEventKey, assertIdentity, defaultEventKey, isAggregateId, isName, isTopic } from './names.js';
 export * from './orders-catalogue.js';
 export type {

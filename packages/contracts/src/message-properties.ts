@@ -12,4 +12,19 @@ export const MESSAGE_PROPERTIES = {
   eventVersion: 'np-event-version',
 } as const;
 
+/** Names of the properties that a copy of a dead letter has beside those of its message. */
+export const DEAD_LETTER_PROPERTIES = {
+  /** The group in which it is a dead letter. */
+  group: 'np-dead-group',
+  /** Why: an error code, and a message. */
+  code: 'np-dead-code',
+  reason: 'np-dead-reason',
+  attempts: 'np-dead-attempts',
+  /** When it died, ISO 8601, on the clock of the group's database. */
+  at: 'np-dead-at',
+  /** Where the message came from, and its id there. */
+  topic: 'np-dead-topic',
+  messageId: 'np-dead-message-id',
+} as const;
+
 export type MessageProperty = (typeof MESSAGE_PROPERTIES)[keyof typeof MESSAGE_PROPERTIES];

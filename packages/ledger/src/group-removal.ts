@@ -25,7 +25,7 @@ export interface GroupRemoval extends Operator {
   readonly progress?: (deleted: Readonly<Record<DataCollection, number>>) => void;
 }
 
-export type DataCollection = 'parked' | 'inbox' | 'positions' | 'started' | 'starts';
+export type DataCollection = 'parked' | 'inbox' | 'positions' | 'started' | 'starts' | 'copies';
 
 export interface GroupRemovalResult {
   /** Databases in which the group was registered. */
@@ -36,7 +36,7 @@ export interface GroupRemovalResult {
 
 const BATCH = 200;
 /** Positions last: while one is there, its aggregate cannot be mistaken for a new one. */
-const DATA: readonly DataCollection[] = ['started', 'starts', 'parked', 'inbox', 'positions'];
+const DATA: readonly DataCollection[] = ['started', 'starts', 'parked', 'copies', 'inbox', 'positions'];
 
 /**
  * Takes a group out of its producers' `groups`, one recorded transaction each, so that retention no longer waits for it; and, only where
@@ -51,7 +51,7 @@ export async function removeGroup(removal: GroupRemoval): Promise<GroupRemovalRe
     throw invalid(`no producers of group ${group} are named; accepted: one database or more.`);
   const unregistered: string[] = [];
   for (const producer of producers) if (await unregister(removal, producer)) unregistered.push(producer);
-  const deleted = { started: 0, starts: 0, parked: 0, inbox: 0, positions: 0 };
+  const deleted = { started: 0, starts: 0, parked: 0, copies: 0, inbox: 0, positions: 0 };
   if (dataIn === undefined) return { unregistered, deleted };
   const database = durableDatabase(client, dataIn);
   for (const name of DATA) {

@@ -31,6 +31,7 @@ export const CONSUMER_COLLECTIONS = {
   starts: 'group_starts',
   /** Up to where the group was audited; made by the first audit. */
   audits: 'audit_marks',
+  copies: 'dead_letter_copies',
   actions: 'operator_actions',
 } as const;
 
@@ -117,6 +118,7 @@ const CONSUMER_PLAN: Plan = {
   [CONSUMER_COLLECTIONS.parked]: PARKED_INDEXES,
   [CONSUMER_COLLECTIONS.started]: STARTED_INDEXES,
   [CONSUMER_COLLECTIONS.starts]: [],
+  [CONSUMER_COLLECTIONS.copies]: [{ name: 'next', key: { group: 1, nextTryAt: 1 } }],
   [CONSUMER_COLLECTIONS.actions]: ACTION_INDEXES,
 };
 

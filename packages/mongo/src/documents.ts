@@ -180,6 +180,20 @@ export interface ParkedDocument {
   readonly edit?: OperatorNote;
 }
 
+/** `dead_letter_copies`: a dead letter of which a copy is yet to be sent. */
+export interface CopyDocument {
+  readonly _id: string;
+  readonly group: string;
+  readonly aggregate: AggregateKey;
+  readonly event: StoredEvent;
+  /** After an operator's edit: the digest of the event as its producer wrote it. */
+  readonly writtenDigest: string | null;
+  readonly attempts: number;
+  readonly failure: ParkedFailure | null;
+  readonly diedAt: Date;
+  readonly nextTryAt: Date;
+}
+
 /** Who decided what an operator decides, why, and when by the database's clock. */
 export interface OperatorNote {
   readonly by: string;

@@ -1,9 +1,10 @@
 import type { GroupChange } from '@nightporter/consumer';
-import { Binary, type AnyBulkWriteOperation, type ClientSession, type Document } from 'mongodb';
+import { Binary, ObjectId, type AnyBulkWriteOperation, type ClientSession, type Document } from 'mongodb';
 import {
   asideId,
   placeId,
   positionId,
+  type CopyDocument,
   type InboxDocument,
   type ParkedDocument,
   type PositionDocument,
@@ -20,6 +21,8 @@ export interface SaveContext {
   /** The database's clock: records of the inbox are inserted, since that is three times as fast as an upsert with `$$NOW`. */
   readonly now: Date;
   readonly inboxRetentionMs: number;
+  /** Whether each event that is parked as dead leaves a copy that is to be sent. */
+  readonly copiesDeadLetters: boolean;
 }
 
 /**
@@ -32,7 +35,7 @@ export async function saveGroupChanges(
   context: SaveContext,
   changes: readonly GroupChange[],
 ): Promise<void> {
-  const { positions, inbox, parked, aside } = collections;
+  const { positions, inbox, parked, aside, copies } = collections;
   const positionWrites = positionOperations(context, changes);
   if (positionWrites.length > 0) await positions.bulkWrite(positionWrites, { session });
   const settled = changes.flatMap((change) => (change.kind === 'settle' ? [inboxDocument(context, change)] : []));
@@ -41,6 +44,8 @@ export async function saveGroupChanges(
   if (repeats.length > 0) await inbox.bulkWrite(repeats, { session });
   const parkedWrites = changes.flatMap((change) => parkedOperations(context, change));
   if (parkedWrites.length > 0) await parked.bulkWrite(parkedWrites, { session });
+  const died = context.copiesDeadLetters ? changes.flatMap((change) => copyOf(context, change)) : [];
+  if (died.length > 0) await copies.insertMany(died, { session });
   const asideWrites = changes.flatMap((change) =>
     change.kind === 'set-aside' ? [asideOperation(context, change)] : [],
   );
@@ -154,6 +159,25 @@ function parking(group: string, { event, state, attempts, retryInMs, failure, re
     parkedAt: kept('parkedAt', '$$NOW'),
     revision: REVISION_RAISED,
   };
+}
+
+function copyOf({ group, now }: SaveContext, change: GroupChange): CopyDocument[] {
+  if (change.kind !== 'park' || change.state !== 'dead') return [];
+  const { attempts, event, failure } = change;
+  const { aggregate, writtenDigest = null } = event;
+  const dates = { diedAt: now, nextTryAt: now };
+  return [
+    {
+      _id: new ObjectId().toHexString(),
+      group,
+      aggregate,
+      event: storedEvent(event),
+      writtenDigest,
+      attempts,
+      failure,
+      ...dates,
+    },
+  ];
 }
 
 /** The first copy is kept whole; a repeat only counts. */

@@ -13,6 +13,7 @@ export interface GroupStoreOptions {
   readonly collections: GroupCollections;
   readonly clock: DatabaseClock;
   readonly inboxRetentionMs: number;
+  readonly copiesDeadLetters: boolean;
 }
 
 export function createGroupStore(options: GroupStoreOptions): GroupStore<ClientSession> {
@@ -28,7 +29,7 @@ export function createGroupStore(options: GroupStoreOptions): GroupStore<ClientS
 }
 
 function groupTransaction(
-  { group, collections, clock, inboxRetentionMs }: GroupStoreOptions,
+  { group, collections, clock, inboxRetentionMs, copiesDeadLetters }: GroupStoreOptions,
   { session, own }: Attempt,
   receivedAt: Date,
 ): GroupTransaction<ClientSession> {
@@ -41,7 +42,8 @@ function groupTransaction(
     save: (changes) =>
       own(`saving ${changes.length} changes of group ${group}`, async () => {
         const now = await clock.estimate();
-        await saveGroupChanges(collections, session, { group, receivedAt, now, inboxRetentionMs }, changes);
+        const context = { group, receivedAt, now, inboxRetentionMs, copiesDeadLetters };
+        await saveGroupChanges(collections, session, context, changes);
       }),
   };
 }

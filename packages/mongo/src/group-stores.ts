@@ -1,6 +1,14 @@
-import type { GapFinder, GroupStore, ParkedQueue, RepeatedEvents, StartedRecords } from '@nightporter/consumer';
+import type {
+  DeadLetterCopies,
+  GapFinder,
+  GroupStore,
+  ParkedQueue,
+  RepeatedEvents,
+  StartedRecords,
+} from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
+import { createDeadLetterCopies } from './dead-letter-copies.js';
 import { durableDatabase } from './database.js';
 import { createDatabaseClock } from './database-clock.js';
 import { createGapFinder } from './gap-finder.js';
@@ -17,6 +25,8 @@ export interface GroupStoresOptions {
   readonly group: string;
   /** How long an inbox record is kept; must be longer than anything can be redelivered. Default 90 days. */
   readonly inboxRetentionMs?: number;
+  /** Whether each dead letter leaves a copy in `copies`. Default false. */
+  readonly copiesDeadLetters?: boolean;
 }
 
 export interface GroupStores {
@@ -25,13 +35,14 @@ export interface GroupStores {
   readonly started: StartedRecords;
   readonly gaps: GapFinder;
   readonly repeats: RepeatedEvents;
+  readonly copies: DeadLetterCopies;
 }
 
 const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** Every database port of a consumer group, on MongoDB. */
 export function createGroupStores(options: GroupStoresOptions): GroupStores {
-  const { client, group, inboxRetentionMs = INBOX_RETENTION_MS } = options;
+  const { client, group, inboxRetentionMs = INBOX_RETENTION_MS, copiesDeadLetters = false } = options;
   if (group === '') throw new NightporterError('NP_CONFIG_INVALID', 'The name of a consumer group is empty.');
   if (!Number.isSafeInteger(inboxRetentionMs) || inboxRetentionMs < 1) {
     const message = `inboxRetentionMs of group ${group} is ${inboxRetentionMs}; accepted: an integer of 1 or more.`;
@@ -41,10 +52,11 @@ export function createGroupStores(options: GroupStoresOptions): GroupStores {
   const collections = groupCollections(database);
   const clock = createDatabaseClock(client);
   return {
-    store: createGroupStore({ client, group, collections, clock, inboxRetentionMs }),
+    store: createGroupStore({ client, group, collections, clock, inboxRetentionMs, copiesDeadLetters }),
     parked: createParkedQueue({ client, group, collections, clock }),
     repeats: createRepeatedEvents(collections, group),
     started: createStartedRecords(database, group),
     gaps: createGapFinder({ group, collections, clock }),
+    copies: createDeadLetterCopies({ group, collections, clock }),
   };
 }

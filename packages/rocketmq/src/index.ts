@@ -1,3 +1,9 @@
+export {
+  createDeadLetterSender,
+  deadLetterTopic,
+  type DeadLetterSenderOptions,
+  type RocketmqDeadLetterSender,
+} from './dead-letter-sender.js';
 export { worstSendMs } from './options.js';
 export type { AdminOptions, ClientLog, ClientLogLevel, ConnectionOptions, Credentials } from './options.js';
 export {

@@ -60,6 +60,12 @@ function write(logger: Logger, event: ConsumerEvent): void {
     case 'broker-dead-letters-unavailable':
       logger.warn({ err: event.error }, 'dead letters of the broker unavailable; trying again');
       return;
+    case 'dead-letter-copied':
+      logger.info(nameOf(event.event), 'dead letter copied');
+      return;
+    case 'dead-letter-not-copied':
+      logger.warn({ err: event.error }, 'dead letter not copied; trying again');
+      return;
     case 'version-unavailable':
       logger.warn(
         { aggregate: event.aggregate, aggregateVersion: event.version, reason: event.reason },

@@ -2,6 +2,7 @@ import { NightporterError } from '@nightporter/protocol';
 import {
   choice,
   commonSettings,
+  flag,
   integer,
   mongodbSettings,
   optionalText,
@@ -111,6 +112,13 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       unit: 'hours',
       default: '72',
       description: 'How long the broker keeps messages: its fileReservedTime.',
+    }),
+    copiesDeadLetters: setting({
+      name: 'DEAD_LETTER_COPIES',
+      kind: flag(),
+      default: 'false',
+      description:
+        'Whether each dead letter is copied to the topic that is called like its own with -dlt behind it, which must exist then. It stays in the worker’s database in any case.',
     }),
     from: setting({
       name: 'GROUP_FROM',

@@ -1,4 +1,4 @@
-import { createConsumer, type Consumer } from '@nightporter/consumer';
+import { createConsumer, type Consumer, type DeadLetterSender } from '@nightporter/consumer';
 import type { EventDefinition } from '@nightporter/contracts';
 import {
   closeMongo,
@@ -11,7 +11,9 @@ import {
 import { createOutbox } from '@nightporter/outbox';
 import { brokerGroup, groupId, isNightporterError } from '@nightporter/protocol';
 import {
+  createDeadLetterSender,
   createDeadLetterSubscriber,
+  deadLetterTopic,
   createSubscriber,
   preflightGroup,
   preflightTopic,
@@ -115,6 +117,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       group: brokerGroup(groupId(config.group)),
       context: { logger, signal },
       connection,
+      copyTopic: config.copiesDeadLetters ? deadLetterTopic(subscription.topic) : null,
     });
   }
   const { archiveFolder, from, unavailable } = config;
@@ -124,7 +127,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   opened.push(async () => filter?.close?.());
   const drainMs = Math.max(50, Math.floor(config.shutdownMs * DRAIN_SHARE));
   const inboxRetentionMs = config.inboxRetentionDays * 24 * HOUR_MS;
-  const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs });
+  const { copiesDeadLetters } = config;
+  const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs, copiesDeadLetters });
   consumer = createConsumer<ClientSession>(
     {
       ...(await subscribe(subscriptions, { config, connection, opened })),
@@ -133,6 +137,14 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       started: stores.started,
       ...(filter === undefined ? {} : { duplicates: { filter, repeats: stores.repeats } }),
       ledgerSweep: { gaps: stores.gaps, producers },
+      ...(copiesDeadLetters
+        ? {
+            deadLetterCopies: {
+              copies: stores.copies,
+              sender: copySender(subscriptions, { config, connection, opened }),
+            },
+          }
+        : {}),
       emitter: createOutbox({ client, database, source, catalogue }).emitter(),
       clock: systemClock,
       random: systemRandom,
@@ -208,10 +220,10 @@ function serveHealth({
 /** One client per topic: the client's start-up can hang with several. */
 async function subscribe(
   subscriptions: readonly ResolvedSubscription[],
-  { config, connection, opened }: { config: ConfigOf<WorkerSettings>; connection: BrokerConnection; opened: Opened },
+  { config, connection, opened }: BrokerUse,
 ): Promise<{ subscribers: readonly RocketmqSubscriber[]; brokerDeadLetters: RocketmqSubscriber }> {
-  const closeTimeoutMs = Math.max(100, Math.floor(config.shutdownMs * CLOSE_SHARE));
-  const options = { ...connection, group: brokerGroup(groupId(config.group)), closeTimeoutMs };
+  const group = brokerGroup(groupId(config.group));
+  const options = { ...connection, group, closeTimeoutMs: closeTimeoutMs(config) };
   const brokerDeadLetters = createDeadLetterSubscriber(options);
   const subscribers: RocketmqSubscriber[] = [];
   // Together, so that one more topic does not take more of the time for stopping.
@@ -222,16 +234,46 @@ async function subscribe(
   return { subscribers, brokerDeadLetters };
 }
 
+interface BrokerUse {
+  readonly config: ConfigOf<WorkerSettings>;
+  readonly connection: BrokerConnection;
+  readonly opened: Opened;
+}
+
+function copySender(
+  subscriptions: readonly ResolvedSubscription[],
+  { config, connection, opened }: BrokerUse,
+): DeadLetterSender {
+  const [first = '', ...others] = subscriptions.map(({ topic }) => topic);
+  const sender = createDeadLetterSender({
+    ...connection,
+    topics: [first, ...others],
+    closeTimeoutMs: closeTimeoutMs(config),
+  });
+  opened.push(() => sender.close());
+  return sender;
+}
+
+function closeTimeoutMs({ shutdownMs }: ConfigOf<WorkerSettings>): number {
+  return Math.max(100, Math.floor(shutdownMs * CLOSE_SHARE));
+}
+
 interface Preflight {
   readonly group: string;
   readonly context: Pick<ServiceContext<unknown>, 'logger' | 'signal'>;
   readonly connection: BrokerConnection;
+  /** Where copies of dead letters go, if they do. */
+  readonly copyTopic: string | null;
 }
 
 /** What is wrong ends the start with the command that mends it; a broker that does not answer is waited for. */
-async function preflight(topic: string, { group, connection, context: { logger, signal } }: Preflight): Promise<void> {
+async function preflight(
+  topic: string,
+  { group, connection, context: { logger, signal }, copyTopic }: Preflight,
+): Promise<void> {
   const facts = await untilAvailable(
     async () => ({
+      ...(copyTopic === null ? {} : { copies: await preflightTopic({ ...connection, topic: copyTopic }) }),
       ...(await preflightTopic({ ...connection, topic })),
       ...(await preflightGroup({ ...connection, group, topic })),
     }),

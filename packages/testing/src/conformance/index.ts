@@ -1,6 +1,7 @@
 export { brokerConformance, type BrokerFixture } from './broker.js';
 export { captureConformance, type CaptureFixture } from './capture.js';
 export { checkpointStoreConformance, type CheckpointFixture } from './checkpoint-store.js';
+export { deadLetterCopiesConformance, type CopiesFixture } from './dead-letter-copies.js';
 export { gapFinderConformance, type GapFixture } from './gap-finder.js';
 export { type GroupFixture } from './group-fixture.js';
 export { groupRegistryConformance, type RegistryFixture } from './group-registry.js';

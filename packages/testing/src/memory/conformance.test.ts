@@ -3,6 +3,7 @@ import {
   brokerConformance,
   captureConformance,
   checkpointStoreConformance,
+  deadLetterCopiesConformance,
   gapFinderConformance,
   groupRegistryConformance,
   groupStoreConformance,
@@ -118,6 +119,11 @@ repeatedEventsConformance('the memory', () => {
 });
 
 startedRecordsConformance('the memory', () => Promise.resolve(createMemoryWorld().groupStores('group')));
+deadLetterCopiesConformance('the memory', () => {
+  const world = createMemoryWorld();
+  world.group('group').copiesDeadLetters = true;
+  return Promise.resolve({ ...world.groupStores('group'), passTime: (byMs) => world.clock.advance(byMs) });
+});
 parkedQueueConformance('the memory', () => Promise.resolve(groupFixture()));
 gapFinderConformance('the memory', () => Promise.resolve(groupFixture()));
 producerLedgerConformance('the memory', ledgerFixture);

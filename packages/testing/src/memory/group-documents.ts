@@ -1,4 +1,11 @@
-import type { IncomingEvent, InboxRecord, ParkedFailure, ParkedState, Position } from '@nightporter/consumer';
+import type {
+  DeadLetterCopy,
+  IncomingEvent,
+  InboxRecord,
+  ParkedFailure,
+  ParkedState,
+  Position,
+} from '@nightporter/consumer';
 import type { JsonValue } from '@nightporter/contracts';
 import type { AggregateKey, EventId } from '@nightporter/protocol';
 import type { CommittedEvent } from './outbox.js';
@@ -36,6 +43,7 @@ export type GroupDocument =
   | { readonly kind: 'inbox-version'; readonly eventId: EventId }
   | { readonly kind: 'parked'; readonly parked: ParkedDocument }
   | { readonly kind: 'aside'; readonly aside: AsideDocument }
+  | { readonly kind: 'copy'; readonly copy: DeadLetterCopy; readonly nextTryAtMs: number }
   | { readonly kind: 'business'; readonly value: JsonValue };
 
 /** What one transaction committed, for whoever keeps the history. */

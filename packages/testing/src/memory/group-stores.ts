@@ -1,4 +1,5 @@
 import type {
+  DeadLetterCopies,
   Emitter,
   GapFinder,
   GroupStore,
@@ -72,6 +73,7 @@ export interface MemoryGroupStores {
   readonly started: StartedRecords;
   readonly gaps: GapFinder;
   readonly repeats: RepeatedEvents;
+  readonly copies: DeadLetterCopies;
 }
 
 /** The consumer's ports on an in-memory group that is reached through `network`. */
@@ -82,6 +84,13 @@ export function memoryGroupStores(group: MemoryGroup, network: Network): MemoryG
     store: { transact: (work) => transact(group, network, work) },
     repeats: { count: (events) => call('repeats.count', () => group.countRepeats(events)) },
     gaps: { find: (request) => call('gaps.find', () => group.findGaps(request)) },
+    copies: {
+      claim: (claimMs) => call('copies.claim', () => group.claimCopy(claimMs)),
+      done: (id) =>
+        call('copies.done', () => {
+          group.removeCopy(id);
+        }),
+    },
     started: { begin: (batch) => call('started.begin', () => group.started.begin(batch)) },
     parked: {
       claimDue: (request) => call('parked.claimDue', () => group.claimDue(request)),

@@ -162,6 +162,10 @@ export class MemoryTransaction {
       revision: (before?.revision ?? 0) + 1,
     };
     this.#write(key, { kind: 'parked', parked });
+    if (state !== 'dead' || !this.#group.copiesDeadLetters) return;
+    const id = `${event.envelope.eventId} ${parked.revision} ${nowMs}`;
+    const copy = { id, group: 'in memory', event, attempts, failure, diedAtMs: nowMs };
+    this.#write(keys.copy(id), { kind: 'copy', copy, nextTryAtMs: nowMs });
   }
 
   #editParked(

@@ -1,4 +1,11 @@
-import { versionKey, type EventPlace, type GapFinder, type GroupChange, type ParkedEvent } from '@nightporter/consumer';
+import {
+  versionKey,
+  type DeadLetterCopy,
+  type EventPlace,
+  type GapFinder,
+  type GroupChange,
+  type ParkedEvent,
+} from '@nightporter/consumer';
 import { aggregateVersion, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
 import type { AsideDocument, GroupCommit, GroupDocument, InboxDocument, ParkedDocument } from './group-documents.js';
 import { MemoryTransaction } from './group-transaction.js';
@@ -14,6 +21,7 @@ export const keys = {
   inboxVersion: (aggregate: AggregateKey, version: number): string => `inbox-version ${versionKey(aggregate, version)}`,
   parked: (aggregate: AggregateKey, version: number): string => `parked ${versionKey(aggregate, version)}`,
   aside: (id: string): string => `aside ${id}`,
+  copy: (id: string): string => `copy ${id}`,
   business: (document: string): string => `business ${document}`,
 };
 
@@ -22,6 +30,8 @@ export class MemoryGroup {
   readonly documents = new VersionedStore<GroupDocument>();
   readonly clock: DatabaseClock;
   readonly started = new MemoryStarted();
+  /** Whether each dead letter leaves a copy that is to be sent. */
+  copiesDeadLetters = false;
   /** Effects in the order of their commits. */
   readonly effects: string[] = [];
   /** Told of every commit, in the moment of the commit. */
@@ -144,6 +154,24 @@ export class MemoryGroup {
       return [{ aggregate, from: aggregateVersion(position.version + 1), to: aggregateVersion(version - 1) }];
     });
     return { gaps, after: looked.length < limit ? null : (looked.at(-1)?.[0] ?? null) };
+  }
+
+  claimCopy(claimMs: number): DeadLetterCopy | null {
+    const nowMs = this.clock();
+    const waiting = this.copies().filter(({ nextTryAtMs }) => nextTryAtMs <= nowMs);
+    const [next] = waiting.sort((left, right) => left.nextTryAtMs - right.nextTryAtMs);
+    if (next === undefined) return null;
+    this.#write([keys.copy(next.copy.id), { ...next, nextTryAtMs: nowMs + claimMs }]);
+    return next.copy;
+  }
+
+  removeCopy(id: string): void {
+    this.#write([keys.copy(id), undefined]);
+  }
+
+  /** Dead letters of which a copy is yet to be sent. */
+  copies(): (GroupDocument & { kind: 'copy' })[] {
+    return [...this.documents.entries()].flatMap(([, document]) => (document.kind === 'copy' ? [document] : []));
   }
 
   /** An operator's retry of a dead letter: conditional on its being dead. */

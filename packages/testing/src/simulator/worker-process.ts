@@ -86,9 +86,10 @@ export function createWorkerProcesses(cluster: Cluster, sabotage: Sabotage | nul
 
 function portsOf(cluster: Cluster, group: SimulatedGroup, life: Life): ConsumerPorts<MemorySession> {
   const { owner, clock, random, network } = life;
-  const { gaps, started, ...stores } = memoryGroupStores(group.memory, network);
+  const { gaps, started, store, parked } = memoryGroupStores(group.memory, network);
   return {
-    ...stores,
+    store,
+    parked,
     ledgerSweep: { gaps, producers: [memoryProducer(cluster.database, group.name, network)] },
     ...(cluster.knobs.startedRecords ? { started } : {}),
     subscribers: group.topics.map((topic) => memorySubscriber(cluster.broker, network, { group: group.name, topic })),
