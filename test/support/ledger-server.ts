@@ -1,4 +1,4 @@
-import { buildConsole, openProducers } from '@nightporter/console';
+import { buildConsole, createOperations, openProducers } from '@nightporter/console';
 import { createLogger } from '@nightporter/runtime';
 import type { MongoClient } from 'mongodb';
 import { randomBytes } from 'node:crypto';
@@ -19,6 +19,8 @@ export async function serveLedger(client: MongoClient, databases: readonly strin
   const [opsToken, token] = [tokenOf('ops'), tokenOf('ledger')];
   const app = await buildConsole({
     producers: openProducers(client, { databases, archiveFolder: null }),
+    operations: createOperations(client, { producers: [], relayDatabase: null }),
+    liveEveryMs: 1_000,
     tokens: { ops: opsToken, ledger: token },
     logger: createLogger({ name: 'console', level: 'silent' }),
     checks: {},

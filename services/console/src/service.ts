@@ -1,6 +1,7 @@
-import { connectMongo, engineOf } from '@nightporter/mongo';
+import { connectMongo, createArchiveFolder, engineOf } from '@nightporter/mongo';
 import type { ConfigOf, RunningService, ServiceContext, ServiceDefinition } from '@nightporter/runtime';
 import { buildConsole } from './http/app.js';
+import { createOperations } from './ops/operations.js';
 import { openProducers } from './producers.js';
 import { consoleSettings } from './settings.js';
 import { assertGuarded } from './tokens.js';
@@ -9,8 +10,14 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleS
   const tokens = { ops: config.opsToken, ledger: config.ledgerToken };
   assertGuarded(config.host, tokens);
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'console' });
+  const archive = config.archiveFolder === null ? {} : { files: createArchiveFolder(config.archiveFolder) };
   const app = await buildConsole({
     producers: openProducers(client, { databases: config.producers, archiveFolder: config.archiveFolder }),
+    operations: createOperations(client, {
+      producers: config.producers.map((database) => ({ client, database, ...archive })),
+      relayDatabase: config.relayDatabase,
+    }),
+    liveEveryMs: config.liveEveryMs,
     tokens,
     logger,
     checks: {
@@ -23,7 +30,7 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleS
     requestsPerMinuteMax: config.requestsPerMinuteMax,
   });
   const address = await app.listen({ host: config.host, port: config.port });
-  logger.info({ address, producers: config.producers, ...(await engineOf(client)) }, 'serving ledgers');
+  logger.info({ address, producers: config.producers, ...(await engineOf(client)) }, 'serving operators and ledgers');
   return {
     ended: new Promise<never>(() => undefined),
     stop: async () => {
@@ -35,7 +42,8 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleS
 
 export const consoleService: ServiceDefinition<typeof consoleSettings> = {
   name: 'console',
-  description: 'Producers’ ledgers over HTTP, for groups that may not read their databases.',
+  description:
+    'Where every event is and what mends it, over HTTP; and producers’ ledgers for groups that may not read their databases.',
   config: consoleSettings,
   start,
 };

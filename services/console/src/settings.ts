@@ -17,6 +17,19 @@ export const consoleSettings = {
     default: 'orders,inventory,shipping',
     description: 'Databases of the producers, each with an outbox; also the names of the producers in this API.',
   }),
+  relayDatabase: setting({
+    name: 'RELAY_DB',
+    kind: optionalText({ charactersMax: 38 }),
+    default: '',
+    description: 'The relay’s database. Looked for where it is not given.',
+  }),
+  liveEveryMs: setting({
+    name: 'LIVE_EVERY_MS',
+    kind: integer({ min: 250, max: 600_000 }),
+    unit: 'ms',
+    default: '2000',
+    description: 'How often whoever follows the live figures is told; they are read once for all.',
+  }),
   archiveFolder: setting({
     name: 'ARCHIVE_FOLDER',
     kind: optionalText({ charactersMax: 4_096 }),

@@ -1,5 +1,6 @@
 import { createLogger } from '@nightporter/runtime';
 import type { FastifyInstance } from 'fastify';
+import { MongoClient } from 'mongodb';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Tokens } from '../tokens.js';
 import { buildConsole } from './app.js';
@@ -12,10 +13,22 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
+const unused = (): never => {
+  throw new Error('no request of this file comes so far');
+};
+
 /** Without producers: this file is about who is let in, and what is refused. */
 async function app(tokens: Tokens): Promise<FastifyInstance> {
   const built = await buildConsole({
     producers: new Map(),
+    operations: {
+      client: new MongoClient('mongodb://127.0.0.1'),
+      deployment: unused,
+      deadLetters: unused,
+      relay: unused,
+      alone: unused,
+    },
+    liveEveryMs: 1_000,
     tokens,
     logger: createLogger({ name: 'test', level: 'silent' }),
     checks: {},
@@ -69,6 +82,15 @@ describe('the ops API', () => {
     const pointers = answer.json<{ errors: { pointer: string }[] }>().errors.map(({ pointer }) => pointer);
     expect(pointers.sort()).toEqual(['#/more', '#/places/0/version']);
   });
+
+  it.each(['/v1/status', '/v1/events', '/v1/live', '/v1/outbox', '/v1/groups/points/dead-letters', '/v1/doctor'])(
+    'keeps %s from whoever has no token, or one for ledgers alone',
+    async (url) => {
+      const built = await app({ ops: OPS, ledger: LEDGER });
+      expect((await built.inject(url)).statusCode).toBe(401);
+      expect((await built.inject({ url, headers: bearer(LEDGER) })).statusCode).toBe(403);
+    },
+  );
 
   it('tells its health to everybody', async () => {
     const built = await app({ ops: OPS, ledger: null });

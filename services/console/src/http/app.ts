@@ -1,6 +1,10 @@
 import { createHttpApp, type HttpAppOptions } from '@nightporter/http';
 import type { FastifyInstance } from 'fastify';
 import type { Producer, Producers } from '../producers.js';
+import { deadLetterRoutes, outboxRoutes } from '../ops/action-routes.js';
+import { liveRoute } from '../ops/live-route.js';
+import type { Operations } from '../ops/operations.js';
+import { questionRoutes } from '../ops/question-routes.js';
 import type { Tokens } from '../tokens.js';
 import { groupRoutes } from './group-routes.js';
 import { guard } from './guard.js';
@@ -9,14 +13,23 @@ import { errorProblem, producerUnknown } from './problems.js';
 
 export interface ConsoleOptions extends Omit<HttpAppOptions, 'title' | 'description' | 'errorProblem'> {
   readonly producers: Producers;
+  readonly operations: Operations;
+  /** How often those who look at `/v1/live` are told. */
+  readonly liveEveryMs: number;
   readonly tokens: Tokens;
 }
 
 const DESCRIPTION =
-  'Producers’ ledgers for groups that may not read their databases. Every error is application/problem+json (RFC 9457).';
+  'Where every event is, and what mends it; and producers’ ledgers for groups that may not read their databases. Every error is application/problem+json (RFC 9457).';
 
 /** The HTTP application without a listening socket. */
-export async function buildConsole({ producers, tokens, ...options }: ConsoleOptions): Promise<FastifyInstance> {
+export async function buildConsole({
+  producers,
+  operations,
+  liveEveryMs,
+  tokens,
+  ...options
+}: ConsoleOptions): Promise<FastifyInstance> {
   const app = await createHttpApp({ ...options, title: 'nightporter ops', description: DESCRIPTION, errorProblem });
   const producerOf = (name: string): Producer => {
     const producer = producers.get(name);
@@ -30,6 +43,15 @@ export async function buildConsole({ producers, tokens, ...options }: ConsoleOpt
       await scope.register(groupRoutes, { producerOf });
     },
     { prefix: '/v1/producers/:producer' },
+  );
+  await app.register(
+    async (scope) => {
+      scope.addHook('preHandler', guard('ops', tokens));
+      for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes])
+        await scope.register(routes, { operations });
+      await scope.register(liveRoute, { operations, everyMs: liveEveryMs });
+    },
+    { prefix: '/v1' },
   );
   return app;
 }

@@ -6,6 +6,9 @@ export const problem = defineProblems({
   forbidden: { status: 403, title: 'The token does not allow this' },
   'producer-unknown': { status: 404, title: 'There is no such producer' },
   'group-unknown': { status: 404, title: 'There is no such group' },
+  'event-unknown': { status: 404, title: 'There is no such event' },
+  changed: { status: 409, title: 'It has changed meanwhile' },
+  busy: { status: 409, title: 'The same is done for somebody else' },
   refused: { status: 409, title: 'The state of things does not allow this' },
   misdirected: { status: 421, title: 'The request is meant for another server' },
 });

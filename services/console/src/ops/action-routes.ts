@@ -1,0 +1,193 @@
+import { ProblemError, problemAnswers } from '@nightporter/http';
+import { actOnOutbox, listOutbox, type DeadLetterFilter } from '@nightporter/ledger';
+import { pauseRelay, resumeRelay } from '@nightporter/mongo';
+import { eventId, type AggregateKey } from '@nightporter/protocol';
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
+import { problem } from '../http/problems.js';
+import type { Operations } from './operations.js';
+import * as requests from './requests.js';
+
+const response = { 200: requests.found, ...problemAnswers };
+
+/** What operators do with events that the relay has given up, and with the relay. Each act is one transaction with its record. */
+export const outboxRoutes: FastifyPluginCallbackZod<{ operations: Operations }> = (app, { operations }, done) => {
+  const about = (summary: string) => ({ tags: ['outbox'], summary, response });
+
+  app.get(
+    '/outbox',
+    { schema: { ...about('Rows that are not published'), querystring: requests.outboxQuery } },
+    async ({ query }) => ({ rows: await listOutbox(await operations.deployment(), query) }),
+  );
+  app.post(
+    '/outbox/:eventId/retry',
+    {
+      schema: {
+        ...about('Has the relay try a dead event again'),
+        params: requests.eventParams,
+        body: requests.decisionBody,
+      },
+    },
+    async ({ body, params }) => {
+      const request = { eventId: eventId(params.eventId), ...body };
+      return acted(await actOnOutbox(await operations.deployment(), 'retry', request));
+    },
+  );
+  app.post(
+    '/outbox/:eventId/skip',
+    {
+      schema: {
+        ...about('Has a tombstone published in place of a dead event'),
+        params: requests.eventParams,
+        body: requests.confirmedBody,
+      },
+    },
+    async ({ body: { by, confirm, reason }, params }) => {
+      assertConfirmed(confirm, params.eventId);
+      const request = { eventId: eventId(params.eventId), by, reason };
+      return acted(await actOnOutbox(await operations.deployment(), 'skip', request));
+    },
+  );
+  for (const [action, run] of [
+    ['pause', pauseRelay],
+    ['resume', resumeRelay],
+  ] as const) {
+    const summary = action === 'pause' ? 'Has relays send nothing, or nothing of one topic' : 'Takes a pause back';
+    app.post(
+      `/relay/${action}`,
+      { schema: { tags: ['relay'], summary, body: requests.pauseBody, response } },
+      async ({ body }) => {
+        const { client, database } = await operations.relay();
+        return run(client, database, body);
+      },
+    );
+  }
+  done();
+};
+
+/** What operators do with dead letters of a group: on the revision that they saw. */
+export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations }> = (app, { operations }, done) => {
+  const about = (summary: string) => ({ tags: ['dead letters'], summary, response });
+  const path = '/groups/:group/dead-letters';
+
+  app.get(
+    path,
+    {
+      schema: {
+        ...about('Dead letters, those that failed first before others'),
+        params: requests.groupParams,
+        querystring: requests.deadLetterQuery,
+      },
+    },
+    async ({ params, query: { limit, ...filter } }) => ({
+      deadLetters: await (await operations.deadLetters(params.group)).list(filterOf(filter), limit),
+    }),
+  );
+  app.get(
+    `${path}/:eventId`,
+    { schema: { ...about('One dead letter, whole'), params: requests.deadLetterParams } },
+    async ({ params }) => {
+      const found = await (await operations.deadLetters(params.group)).show(eventId(params.eventId));
+      if (found !== null) return found;
+      throw new ProblemError(problem('event-unknown', `group ${params.group} has no dead letter ${params.eventId}`));
+    },
+  );
+  app.post(
+    `${path}/:eventId/retry`,
+    { schema: { ...about('Has it run again'), params: requests.deadLetterParams, body: requests.targetBody } },
+    async ({ body: { revision, ...decision }, params }) =>
+      acted(
+        await (
+          await operations.deadLetters(params.group)
+        ).retry({ eventId: eventId(params.eventId), revision }, decision),
+      ),
+  );
+  app.post(
+    `${path}/:eventId/edit`,
+    {
+      schema: {
+        ...about('Has other data applied in its place, on record'),
+        params: requests.deadLetterParams,
+        body: requests.editBody,
+      },
+    },
+    async ({ body: { confirm, data, revision, ...decision }, params }) => {
+      assertConfirmed(confirm, params.eventId);
+      const letters = await operations.deadLetters(params.group);
+      return acted(await letters.editAndRetry({ eventId: eventId(params.eventId), revision }, { ...decision, data }));
+    },
+  );
+  app.post(
+    `${path}/:eventId/skip`,
+    {
+      schema: {
+        ...about('Settles it without an effect'),
+        params: requests.deadLetterParams,
+        body: requests.confirmedTargetBody,
+      },
+    },
+    async ({ body: { confirm, revision, ...decision }, params }) => {
+      assertConfirmed(confirm, params.eventId);
+      const letters = await operations.deadLetters(params.group);
+      return acted(await letters.skip({ eventId: eventId(params.eventId), revision }, decision));
+    },
+  );
+  app.get(
+    '/groups/:group/set-aside',
+    {
+      schema: {
+        ...about('Messages without a place in any sequence'),
+        params: requests.groupParams,
+        querystring: requests.limitQuery,
+      },
+    },
+    async ({ params, query }) => {
+      const aside = await (await operations.deadLetters(params.group)).listSetAside(query.limit);
+      return { setAside: aside.map(({ body, ...rest }) => ({ ...rest, body: Buffer.from(body).toString('base64') })) };
+    },
+  );
+  app.post(
+    '/groups/:group/set-aside/:id/dismiss',
+    {
+      schema: {
+        ...about('Takes a message from the list; no position changes'),
+        params: requests.setAsideParams,
+        body: requests.dismissBody,
+      },
+    },
+    async ({ body: { confirm, count, ...decision }, params }) => {
+      assertConfirmed(confirm, params.id);
+      return acted(await (await operations.deadLetters(params.group)).dismiss({ id: params.id, count }, decision));
+    },
+  );
+  done();
+};
+
+type Filter = { readonly [Key in 'eventType' | 'code' | 'reason' | 'aggregate']?: string | undefined };
+
+function filterOf({ aggregate, code, eventType, reason }: Filter): DeadLetterFilter {
+  return {
+    ...(eventType === undefined ? {} : { eventType }),
+    ...(code === undefined ? {} : { code }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(aggregate === undefined ? {} : { aggregate: aggregate as AggregateKey }),
+  };
+}
+
+function assertConfirmed(confirm: string, id: string): void {
+  if (confirm === id) return;
+  const detail = `confirm is ${JSON.stringify(confirm)}; accepted: ${JSON.stringify(id)}, since this cannot be undone`;
+  throw new ProblemError(
+    problem('invalid-request', detail, [{ pointer: '#/confirm', detail: 'is not the id in the path' }]),
+  );
+}
+
+/** What was not done is a refusal: the operator looks again and decides anew. */
+function acted<Outcome extends { readonly kind: string }>(outcome: Outcome): Outcome {
+  if (outcome.kind === 'done') return outcome;
+  if (outcome.kind === 'gone' || outcome.kind === 'missing') {
+    throw new ProblemError(problem('event-unknown', 'there is no such event here (any more); look again'));
+  }
+  throw new ProblemError({
+    ...problem('changed', `nothing was done: ${JSON.stringify(outcome)}; look again and decide anew`),
+  });
+}

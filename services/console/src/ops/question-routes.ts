@@ -1,0 +1,81 @@
+import { ProblemError, problemAnswers } from '@nightporter/http';
+import { aggregateHistory, audit, doctor, operatorActions, search, status, timeline } from '@nightporter/ledger';
+import { eventId, type AggregateKey } from '@nightporter/protocol';
+import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
+import { problem } from '../http/problems.js';
+import type { Operations } from './operations.js';
+import * as requests from './requests.js';
+
+const response = { 200: requests.found, ...problemAnswers };
+
+/** Where events are. Nothing here changes anything, but for the marks of an audit. */
+export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }> = (app, { operations }, done) => {
+  const ask = (summary: string) => ({ tags: ['questions'], summary, response });
+
+  app.get('/status', { schema: ask('How everything stands') }, async () =>
+    status(await operations.deployment(), operations.client),
+  );
+
+  app.get(
+    '/events',
+    { schema: { ...ask('Searches events, newest first'), querystring: requests.searchQuery } },
+    async ({ query }) => search(await operations.deployment(), given(query)),
+  );
+
+  app.get(
+    '/events/:eventId',
+    { schema: { ...ask('What became of an event, step by step'), params: requests.eventParams } },
+    async ({ params }) => {
+      const found = await timeline(await operations.deployment(), eventId(params.eventId));
+      if (found.kind !== 'unknown') return found;
+      const detail = `no ledger and no group has event ${params.eventId}; looked in ${found.lookedIn.join(', ')}`;
+      throw new ProblemError(problem('event-unknown', [detail, ...found.notKnown].join('. ')));
+    },
+  );
+
+  app.get(
+    '/history',
+    {
+      schema: {
+        ...ask('Every version of an aggregate, and what each group made of it'),
+        querystring: requests.historyQuery,
+      },
+    },
+    async ({ query: { aggregate, ...page } }) =>
+      aggregateHistory(await operations.deployment(), aggregate as AggregateKey, page),
+  );
+
+  app.get(
+    '/audit',
+    {
+      schema: {
+        ...ask('Whether committed = published = settled, and each difference'),
+        querystring: requests.auditQuery,
+      },
+    },
+    async ({ query: { full, group } }, reply) =>
+      operations.alone('an audit', async (signal) => {
+        reply.raw.once('close', signal.stop);
+        const request = { full, signal: signal.signal, ...(group === undefined ? {} : { groups: [group] }) };
+        return audit(await operations.deployment(), request);
+      }),
+  );
+
+  app.get('/doctor', { schema: ask('What is wrong with the deployment, and what mends it') }, async () => {
+    const { findings } = await doctor(await operations.deployment(), operations.client);
+    return { findings };
+  });
+
+  app.get(
+    '/actions',
+    { schema: { ...ask('What operators did, newest first'), querystring: requests.limitQuery } },
+    async ({ query }) => ({ actions: await operatorActions(await operations.deployment(), query.limit) }),
+  );
+  done();
+};
+
+/** A query without what was not asked for. */
+function given<Query extends object>(query: Query): { [Key in keyof Query]: Exclude<Query[Key], undefined> } {
+  const entries = Object.entries(query).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [Key in keyof Query]: Exclude<Query[Key], undefined> };
+}

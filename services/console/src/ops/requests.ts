@@ -1,0 +1,79 @@
+import { z } from 'zod';
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+const line = (charactersMax: number) =>
+  z
+    .string()
+    .min(1)
+    .max(charactersMax)
+    .refine((value) => !LONE_SURROGATE.test(value) && !/\p{Cc}/u.test(value), {
+      error: 'must be well-formed and hold no control character',
+    });
+
+const whole = (min: number, max: number, fallback: number) =>
+  z.coerce.number().int().min(min).max(max).default(fallback);
+const moment = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+export const eventParams = z.strictObject({ eventId: line(200) });
+export const groupParams = z.strictObject({ group: line(120) });
+export const deadLetterParams = groupParams.extend({ eventId: line(200) });
+export const setAsideParams = groupParams.extend({ id: line(1_000) });
+
+export const searchQuery = z.strictObject({
+  producer: line(38).optional(),
+  topic: line(127).optional(),
+  eventType: line(200).optional(),
+  aggregateType: line(200).optional(),
+  aggregateId: line(200).optional(),
+  status: z.enum(['PENDING', 'PROCESSING', 'PUBLISHED', 'FAILED', 'DEAD']).optional(),
+  tenantId: line(1_000).optional(),
+  correlationId: line(1_000).optional(),
+  causationId: line(1_000).optional(),
+  from: moment.optional().describe('Created at or after this moment (RFC 3339).'),
+  to: moment.optional().describe('Created before this moment.'),
+  limit: whole(1, 200, 50),
+  cursor: line(200).optional().describe('The "cursor" of the page before.'),
+});
+
+export const historyQuery = z.strictObject({
+  aggregate: line(2_000).describe('source/aggregateType/aggregateId, each percent-encoded'),
+  afterVersion: whole(0, Number.MAX_SAFE_INTEGER, 0),
+  limit: whole(1, 500, 100),
+});
+
+export const limitQuery = z.strictObject({ limit: whole(1, 1_000, 100) });
+
+export const outboxQuery = limitQuery.extend({
+  status: z.enum(['PENDING', 'PROCESSING', 'FAILED', 'DEAD']).default('DEAD'),
+});
+
+export const deadLetterQuery = limitQuery.extend({
+  eventType: line(200).optional(),
+  code: line(100).optional(),
+  reason: line(1_000).optional().describe('Part of the message of the failure.'),
+  aggregate: line(2_000).optional(),
+});
+
+export const auditQuery = z.strictObject({
+  full: flag.default(false).describe('Reads everything again, instead of what is new since the last audit.'),
+  group: line(120).optional(),
+});
+
+/** Who decides, and why: it goes on record with what was done. */
+const decision = { by: line(200), reason: line(2_000) };
+
+/** What cannot be undone names once more what it is done to. */
+const confirm = line(1_000).describe('The id that is in the path, once more: what this does cannot be undone.');
+
+export const decisionBody = z.strictObject(decision);
+export const confirmedBody = z.strictObject({ ...decision, confirm });
+export const targetBody = z.strictObject({ ...decision, revision: z.int().min(0) });
+export const confirmedTargetBody = targetBody.extend({ confirm });
+export const editBody = confirmedTargetBody.extend({ data: z.json() });
+export const dismissBody = z.strictObject({ ...decision, count: z.int().min(1), confirm });
+export const pauseBody = z.strictObject({ ...decision, topic: line(127).nullable().default(null) });
+
+/** What the ledger found. Its shapes are those of @nightporter/ledger; moments are RFC 3339. */
+export const found = z.unknown();
