@@ -37,7 +37,8 @@ export const groupParams = producerParams.extend({
 
 export const publishedRequest = z.strictObject({
   topics,
-  afterMs: moment,
+  // An overlap before the beginning is a moment too.
+  afterMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
   lagMs: z.number().min(0).max(DAY_MS),
   limit: z.int().min(1).max(PAGE_MAX),
   withArchive: z.boolean(),
@@ -45,7 +46,7 @@ export const publishedRequest = z.strictObject({
 
 export const publishedAnswer = z.object({
   rows: z.array(z.object({ eventId: text, aggregate, version })),
-  toMs: moment,
+  toMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
   isEnd: z.boolean(),
 });
 

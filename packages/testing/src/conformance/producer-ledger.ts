@@ -62,6 +62,14 @@ function describeWalk(makeFixture: () => Promise<LedgerFixture>): void {
     expect(late.toMs).toBeGreaterThan(early.toMs);
   });
 
+  it('begins before the beginning where an overlap leads there', async () => {
+    const fixture = await makeFixture();
+    await publish(fixture, await fixture.commit([{ aggregateId: uniqueId('a') }]));
+    await fixture.passTime(LAG_MS + 50);
+    const request = { topics: [fixture.topic], lagMs: LAG_MS, limit: 10, withArchive: false };
+    expect((await fixture.ledger.readPublished({ ...request, afterMs: -30_000 })).rows).toHaveLength(1);
+  });
+
   it('returns the group’s topics only', async () => {
     const fixture = await makeFixture();
     await publish(fixture, await fixture.commit([{ aggregateId: uniqueId('a') }]));
