@@ -4,6 +4,7 @@ import { EXIT, type Cli } from '../cli.js';
 import { time, whole } from '../output.js';
 import type { Difference } from './facts.js';
 import { reconcile, settledBefore, type Reconciliation } from './reconcile.js';
+import { readWarehouse } from './warehouse.js';
 
 interface Flags {
   readonly mongodbUri: string;
@@ -15,6 +16,9 @@ interface Flags {
   readonly shippingGroup: string;
   readonly ordersGroup: string;
   readonly pointsGroup: string;
+  readonly warehouseDb: string;
+  readonly warehouseGroup: string;
+  readonly warehouseFolder?: string;
   readonly since?: Date;
   readonly settleSeconds: number;
   readonly json: boolean;
@@ -23,7 +27,7 @@ interface Flags {
 export function reconcileCommand(cli: Cli): Command {
   const command = new Command('reconcile')
     .description(
-      'Compares orders, payments, stock, points and shipments, and names each difference with the event at which the story of the order stopped.',
+      'Compares orders, payments, stock, points, shipments and the warehouse, and names each difference with the event at which the story of the order stopped.',
     )
     .addOption(new Option('--mongodb-uri <uri>', 'where all of them are').env('MONGODB_URI').makeOptionMandatory())
     .option(
@@ -37,8 +41,13 @@ export function reconcileCommand(cli: Cli): Command {
       whole({ min: 0, max: 99_999 }),
       10,
     )
+    .addOption(
+      new Option('--warehouse-folder <folder>', 'compare the files of the warehouse too (default: leave them out)').env(
+        'WAREHOUSE_FOLDER',
+      ),
+    )
     .option('--json', 'print the result as one line of JSON', false);
-  for (const name of ['orders', 'inventory', 'shipping', 'points'])
+  for (const name of ['orders', 'inventory', 'shipping', 'points', 'warehouse'])
     command
       .option(`--${name}-db <name>`, `database of ${name}`, name)
       .option(`--${name}-group <name>`, `consumer group of ${name}`, name);
@@ -58,7 +67,9 @@ Examples:
 
 async function run(cli: Cli, flags: Flags): Promise<void> {
   const client = await connectMongo({ uri: flags.mongodbUri, appName: 'nightporter-cli' });
+  const { warehouseDb: database, warehouseFolder: folder, warehouseGroup } = flags;
   try {
+    const warehouse = folder === undefined ? {} : { warehouse: await readWarehouse(client, { database, folder }) };
     const result = await reconcile(
       {
         client,
@@ -67,13 +78,16 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
           inventory: flags.inventoryDb,
           shipping: flags.shippingDb,
           points: flags.pointsDb,
+          ...(folder === undefined ? {} : { warehouse: database }),
         },
         groups: {
           inventory: flags.inventoryGroup,
           shipping: flags.shippingGroup,
           orders: flags.ordersGroup,
           points: flags.pointsGroup,
+          ...(folder === undefined ? {} : { warehouse: warehouseGroup }),
         },
+        ...warehouse,
         since: flags.since ?? null,
         until: await settledBefore(client, flags.settleSeconds),
       },

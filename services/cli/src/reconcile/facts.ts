@@ -14,6 +14,8 @@ export interface OrderFacts {
   readonly award: AwardDocument | null;
   /** The events that concern it, those of each aggregate by version. */
   readonly events: readonly EventFacts[];
+  /** Its published events beside their rows in the warehouse; empty where the warehouse is not compared. */
+  readonly landed: readonly LandedFacts[];
 }
 
 /** An event and what the groups that read it made of it. */
@@ -25,6 +27,18 @@ export interface EventFacts {
   readonly status: OutboxStatus;
   /** Group → outcome in its inbox, or the state in which it is parked. A group that has neither is not there. */
   readonly groups: Readonly<Record<string, string>>;
+}
+
+/** One event and one table of the warehouse. */
+export interface LandedFacts {
+  readonly eventId: string;
+  readonly table: string;
+  /** The digest of its row as it should be; null where the table has no row for events of its type. */
+  readonly wanted: string | null;
+  /** The digests of its rows as they are: one, when all is well. */
+  readonly found: readonly string[];
+  /** Whether it waits to be landed. */
+  readonly isStaged: boolean;
 }
 
 /** Pieces of a product, or points of a customer, as kept and as they add up. */
@@ -49,4 +63,6 @@ export interface GroupNames {
   readonly shipping: string;
   readonly orders: string;
   readonly points: string;
+  /** Only where the warehouse is compared. */
+  readonly warehouse?: string;
 }

@@ -6,12 +6,15 @@ import { pointsCollections } from '@nightporter/points-worker';
 import { shipmentsOf } from '@nightporter/shipping-worker';
 import type { Db, Filter, MongoClient } from 'mongodb';
 import type { EventFacts, GroupNames, OrderFacts, Sum } from './facts.js';
+import type { WarehouseReading } from './warehouse.js';
 
 export interface Databases {
   readonly orders: string;
   readonly inventory: string;
   readonly shipping: string;
   readonly points: string;
+  /** Only where the warehouse is compared. */
+  readonly warehouse?: string;
 }
 
 export interface FactsQuery {
@@ -22,6 +25,8 @@ export interface FactsQuery {
   readonly since: Date | null;
   /** Orders that changed later than this may still be under way. */
   readonly until: Date;
+  /** What the warehouse says; absent: it is not compared. */
+  readonly warehouse?: WarehouseReading;
 }
 
 /** Orders whose facts are read together, in a constant number of queries. */
@@ -45,7 +50,7 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
   const { client, databases } = query;
   const ids = orders.map(({ _id }) => _id);
   const { payments, refunds } = ordersCollections(client.db(databases.orders));
-  const [paid, due, reservations, shipments, awards, events] = await Promise.all([
+  const [paid, due, reservations, shipments, awards, rows] = await Promise.all([
     payments.find({ orderId: { $in: ids } }).toArray(),
     refunds.find({ orderId: { $in: ids } }).toArray(),
     inventoryCollections(client.db(databases.inventory))
@@ -57,8 +62,9 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
     pointsCollections(client.db(databases.points))
       .awards.find({ _id: { $in: ids } })
       .toArray(),
-    readEvents(ids, query),
+    readRows(ids, query),
   ]);
+  const [events, landed] = await Promise.all([eventFactsOf(rows, query), query.warehouse?.landedOf(rows)]);
   const paymentsOf = groupBy(paid, ({ orderId }) => orderId);
   const refundsOf = groupBy(due, ({ orderId }) => orderId);
   const byId = <Item extends { _id: string }>(items: readonly Item[]) => new Map(items.map((item) => [item._id, item]));
@@ -71,22 +77,19 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
     shipment: shipmentOf.get(order._id) ?? null,
     award: awardOf.get(order._id) ?? null,
     events: events.get(order._id) ?? [],
+    landed: landed?.get(order._id) ?? [],
   }));
 }
 
-/** Which database keeps each group's inbox. */
-const HOMES = { inventory: 'inventory', shipping: 'shipping', orders: 'orders', points: 'points' } as const;
+/** The roles whose groups read events; each group's inbox is in the database of its role. */
+const HOMES = ['inventory', 'shipping', 'orders', 'points', 'warehouse'] as const;
 const PRODUCERS = [
   ['orders', 'order'],
   ['inventory', 'reservation'],
   ['shipping', 'shipment'],
 ] as const;
 
-async function readEvents(
-  ids: readonly string[],
-  query: FactsQuery,
-): Promise<ReadonlyMap<string, readonly EventFacts[]>> {
-  const { client, databases, groups } = query;
+async function readRows(ids: readonly string[], { client, databases }: FactsQuery): Promise<readonly OutboxDocument[]> {
   const rows = await Promise.all(
     PRODUCERS.map(([producer, aggregateType]) =>
       client
@@ -97,13 +100,20 @@ async function readEvents(
         .toArray(),
     ),
   );
-  const found = rows.flat();
+  return rows.flat();
+}
+
+async function eventFactsOf(
+  found: readonly OutboxDocument[],
+  { client, databases, groups }: FactsQuery,
+): Promise<ReadonlyMap<string, readonly EventFacts[]>> {
   const eventIds = found.map(({ _id }) => _id);
   const outcomes = await Promise.all(
-    (Object.keys(HOMES) as (keyof typeof HOMES)[]).map(async (role) => ({
-      group: groups[role],
-      outcomes: await outcomesOf(client.db(databases[HOMES[role]]), groups[role], eventIds),
-    })),
+    HOMES.map(async (role) => {
+      const [database, group] = [databases[role], groups[role]];
+      if (database === undefined || group === undefined) return null;
+      return { group, outcomes: await outcomesOf(client.db(database), group, eventIds) };
+    }),
   );
   const facts = found.map((row) => ({
     aggregateId: row.aggregateId,
@@ -113,9 +123,9 @@ async function readEvents(
     version: row.aggregateVersion,
     status: row.status,
     groups: Object.fromEntries(
-      outcomes.flatMap(({ group, outcomes: known }) => {
-        const outcome = known.get(row._id);
-        return outcome === undefined ? [] : [[group, outcome]];
+      outcomes.flatMap((of) => {
+        const outcome = of?.outcomes.get(row._id);
+        return of === null || outcome === undefined ? [] : [[of.group, outcome]];
       }),
     ),
   }));
@@ -135,7 +145,10 @@ async function outcomesOf(db: Db, group: string, eventIds: readonly string[]): P
   ]);
   return new Map([
     ...parked.map(({ event, state }) => [event.eventId as string, `parked (${state})`] as const),
-    ...inbox.map(({ eventId, outcome }) => [eventId as string, outcome] as const),
+    ...inbox.map(({ appliedDigest, digest, eventId, outcome }) => {
+      const isEdited = outcome === 'applied' && appliedDigest !== digest;
+      return [eventId, isEdited ? 'applied (edited)' : outcome] as const;
+    }),
   ]);
 }
 
@@ -178,7 +191,10 @@ export async function readPointSums({ client, databases }: FactsQuery): Promise<
   return sums;
 }
 
-function groupBy<Item>(items: readonly Item[], keyOf: (item: Item) => string): ReadonlyMap<string, readonly Item[]> {
+export function groupBy<Item>(
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+): ReadonlyMap<string, readonly Item[]> {
   const groups = new Map<string, Item[]>();
   for (const item of items) {
     const group = groups.get(keyOf(item));

@@ -23,7 +23,7 @@ export async function settledBefore(client: MongoClient, seconds: number): Promi
 }
 
 /**
- * Compares orders, payments, stock, points and shipments, in batches. Sums over all orders are compared only without `since`, and are
+ * Compares orders, payments, stock, points and shipments, and the warehouse where it is given, in batches. Sums over all orders are compared only without `since`, and are
  * exact only while nothing is under way.
  */
 export async function reconcile(

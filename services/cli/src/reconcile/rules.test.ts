@@ -3,6 +3,7 @@ import type { EventFacts, OrderFacts } from './facts.js';
 import { differencesOf, sumDifferences } from './rules.js';
 
 const groups = { inventory: 'inventory', shipping: 'shipping', orders: 'orders', points: 'points' };
+const withWarehouse = { ...groups, warehouse: 'warehouse' };
 const event = (aggregateType: string, eventType: string, change: Partial<EventFacts> = {}): EventFacts => ({
   eventId: `id of ${eventType}`,
   eventType,
@@ -29,6 +30,7 @@ const completed: Loose = {
     event('reservation', 'InventoryCommitted'),
     event('shipment', 'ShipmentDelivered'),
   ],
+  landed: [],
 };
 /** An order that was paid and then cancelled. */
 const cancelled: Loose = {
@@ -102,6 +104,54 @@ describe('reconciliation', () => {
 
   it('says that an effect is wrong where every event was settled', () => {
     expect(found(completed, { award: null })).toMatchObject([{ brokeAt: null }]);
+  });
+
+  describe('of the warehouse', () => {
+    const eventId = 'id of OrderPaid';
+    const asWritten = { eventId, table: 'events', wanted: 'digest', found: ['digest'], isStaged: false };
+    const foundLanded = (landed: object, outcome = 'applied', status: EventFacts['status'] = 'PUBLISHED') => {
+      const events = [event('order', 'OrderPaid', { groups: { warehouse: outcome }, status })];
+      const facts = { ...completed, events, landed: [{ ...asWritten, ...landed }] };
+      return differencesOf(facts as unknown as OrderFacts, withWarehouse);
+    };
+
+    it.each<[string, object, string]>([
+      ['once, as it was written', {}, 'applied'],
+      ['in a table that has no row for it', { wanted: null, found: [] }, 'applied'],
+      ['not, since an operator skipped it', { found: [] }, 'skipped'],
+      ['otherwise, since an operator edited it', { found: ['other'] }, 'applied (edited)'],
+    ])('finds nothing at an event that is there %s', (_how, landed, outcome) => {
+      expect(foundLanded(landed, outcome)).toEqual([]);
+    });
+
+    it.each<[string, object, string]>([
+      ['is missing', { found: [] }, 'has OrderPaid id of OrderPaid 0 times in events, and should have it once'],
+      [
+        'is there twice',
+        { found: ['digest', 'digest'] },
+        'has OrderPaid id of OrderPaid 2 times in events, and should have it once',
+      ],
+      [
+        'is there otherwise',
+        { found: ['other'] },
+        'has OrderPaid id of OrderPaid in events otherwise than it was written',
+      ],
+      [
+        'should not be there',
+        { wanted: null },
+        'has OrderPaid id of OrderPaid 1 times in events, and should have it not at all',
+      ],
+    ])('finds an event that %s', (_how, landed, detail) => {
+      expect(foundLanded(landed)).toEqual([{ orderId: 'o1', between: 'events and warehouse', detail, brokeAt: null }]);
+    });
+
+    it.each<[string, object, string, EventFacts['status']]>([
+      ['is DEAD in the outbox', {}, 'applied', 'DEAD'],
+      ['is parked (retry) in group warehouse', {}, 'parked (retry)', 'PUBLISHED'],
+      ['is staged, and not landed yet', { isStaged: true }, 'applied', 'PUBLISHED'],
+    ])('says of an event that is missing that it %s', (why, change, outcome, status) => {
+      expect(foundLanded({ found: [], ...change }, outcome, status)).toMatchObject([{ brokeAt: { eventId, why } }]);
+    });
   });
 
   it('finds sums that are not what they consist of', () => {

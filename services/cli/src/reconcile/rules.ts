@@ -1,12 +1,12 @@
 /** What must hold between the services once an order is at rest. Pure: facts in, differences out. */
 import { pointsFor } from '@nightporter/points-worker';
-import type { Difference, EventFacts, GroupNames, OrderFacts, Sum } from './facts.js';
+import type { Difference, EventFacts, GroupNames, LandedFacts, OrderFacts, Sum } from './facts.js';
 
 interface Finding {
   readonly between: string;
   readonly detail: string;
   /** The aggregates and groups whose events lead to what is missing, in the order of the story. */
-  readonly story: readonly (readonly [aggregateType: string, group: keyof GroupNames])[];
+  readonly story: readonly (readonly [aggregateType: string, group: Exclude<keyof GroupNames, 'warehouse'>])[];
 }
 
 const STOCK = [['order', 'inventory']] as const;
@@ -24,12 +24,42 @@ const RESERVATIONS: Readonly<Record<OrderFacts['order']['status'], readonly stri
 
 export function differencesOf(facts: OrderFacts, groups: GroupNames): readonly Difference[] {
   const findings = [...moneyOf(facts), ...stockOf(facts), ...shipmentOf(facts), ...pointsOf(facts)];
-  return findings.map(({ between, detail, story }) => ({
+  const between = findings.map(({ between: services, detail, story }) => ({
     orderId: facts.order._id,
-    between,
+    between: services,
     detail,
     brokeAt: breakIn(facts.events, story, groups),
   }));
+  return groups.warehouse === undefined ? between : [...between, ...warehouseDifferences(facts, groups.warehouse)];
+}
+
+/** Every event that its producer wrote is in the warehouse once, in each table that has rows for it, and as it was written. */
+function warehouseDifferences({ events, landed, order }: OrderFacts, group: string): readonly Difference[] {
+  const byId = new Map(events.map((event) => [event.eventId, event]));
+  return landed.flatMap((one): readonly Difference[] => {
+    const event = byId.get(one.eventId);
+    const problem = event === undefined ? null : landedProblem(one, event.groups[group]);
+    if (event === undefined || problem === null) return [];
+    const { eventId, eventType } = event;
+    const why = whyStopped(event, group) ?? (one.isStaged ? 'is staged, and not landed yet' : null);
+    return [
+      {
+        orderId: order._id,
+        between: 'events and warehouse',
+        detail: `has ${eventType} ${eventId} ${problem}`,
+        brokeAt: one.found.length > 0 || why === null ? null : { eventId, eventType, why },
+      },
+    ];
+  });
+}
+
+function landedProblem({ found, table, wanted }: LandedFacts, outcome: string | undefined): string | null {
+  // What an operator skipped, or the worker did not know, has no row; what was edited has another.
+  const count = wanted === null || outcome === 'skipped' || outcome === 'ignored' ? 0 : 1;
+  if (found.length !== count)
+    return `${found.length} times in ${table}, and should have it ${count === 1 ? 'once' : 'not at all'}`;
+  if (count === 0 || outcome?.endsWith('(edited)') === true || found[0] === wanted) return null;
+  return `in ${table} otherwise than it was written`;
 }
 
 /** Sums that are kept beside what they are sums of. */
