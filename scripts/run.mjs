@@ -21,6 +21,7 @@ const PROGRAMS = new Set(['nightporter', 'demo', 'stack', 'simulate', 'catalogue
 const PROOFS = new Map([
   ['test:relay', 'test/proof/relay/'],
   ['test:consumer', 'test/proof/consumer/'],
+  ['test:services', 'test/proof/services/'],
 ]);
 /** Commands that start a RocketMQ. */
 const ON_THE_STACK = new Set(['demo', 'stack', 'bench', 'test', ...PROOFS.keys()]);

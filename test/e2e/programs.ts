@@ -109,8 +109,9 @@ export type ServiceName =
   | 'orders-worker'
   | 'points-worker'
   | 'shipping-worker'
-  | 'console'
-  | 'notification-worker';
+  | 'notification-worker'
+  | 'warehouse-worker'
+  | 'console';
 
 /** Runs a service on a port of its own choice. */
 export function runService(name: ServiceName, settings: Record<string, string>, args: readonly string[] = []): Program {

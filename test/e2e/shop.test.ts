@@ -147,14 +147,6 @@ describe('the shop', () => {
     await assertTheBooks(ORDERS, await untilReconciled());
   });
 
-  it('comes to the same rest when every worker was dead while the customers were there', async () => {
-    const [api] = await Promise.all([start('orders-api'), start('relay')].map(untilReady));
-    await Promise.all(Array.from({ length: ORDERS }, (_, index) => customer(api!, index)));
-    expect((await compared()).differencesTotal).toBeGreaterThan(0);
-    await Promise.all(WORKERS.map(start).map(untilReady));
-    await assertTheBooks(ORDERS, await untilReconciled());
-  });
-
   it('is told apart by one command when a service lost an effect, with the order and the exit code', async () => {
     const [api] = await Promise.all([start('orders-api'), start('relay'), ...WORKERS.map(start)].map(untilReady));
     await customer(api!, 0);

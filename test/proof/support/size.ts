@@ -1,6 +1,6 @@
 /**
- * How large a proof is. `npm test` runs all of them small, so that each rule is tried in every run; `npm run test:relay` and
- * `npm run test:consumer` run them in full.
+ * How large a proof is. `npm test` runs all of them small, so that each rule is tried in every run; `npm run test:relay`,
+ * `npm run test:consumer` and `npm run test:services` run them in full.
  */
 export const IS_FULL = process.env['NIGHTPORTER_PROOF'] === 'full';
 
