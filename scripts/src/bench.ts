@@ -5,8 +5,9 @@ import { Command, InvalidArgumentError } from 'commander';
 import { auditBenchmark } from './bench/audit.js';
 import type { Benchmark } from './bench/benchmark.js';
 import { groupCommit } from './bench/group-commit.js';
+import { warehouse } from './bench/warehouse.js';
 
-const BENCHMARKS: readonly Benchmark[] = [groupCommit, auditBenchmark];
+const BENCHMARKS: readonly Benchmark[] = [groupCommit, auditBenchmark, warehouse];
 
 type Undo = () => Promise<void>;
 
