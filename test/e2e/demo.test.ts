@@ -50,8 +50,16 @@ describe('the demo', () => {
   it('finds everything once and in order, although relay and worker are killed in between', async () => {
     const { exit, stdout, stderr } = await demo('--orders', '30', '--clients', '4', '--json').ended;
     const summary = lastLine(stdout);
-    expect(summary, stdout + stderr).toMatchObject({ ok: true, orders: 30, lost: 0, doubled: 0, misordered: 0 });
+    expect(summary, stdout + stderr).toMatchObject({
+      ok: true,
+      orders: 30,
+      lost: 0,
+      doubled: 0,
+      misordered: 0,
+      differences: 0,
+    });
     expect(exit).toBe(0);
+    expect(stdout).toMatch(/reconciled +30 orders \(\d+ completed, \d+ cancelled, \d+ created\): 0 differences/);
     expect(Object.keys(summary)).toEqual([
       'ok',
       'engine',
@@ -63,6 +71,7 @@ describe('the demo', () => {
       'lost',
       'doubled',
       'misordered',
+      'differences',
       'p50Ms',
       'p99Ms',
     ]);
@@ -95,16 +104,28 @@ describe('the demo', () => {
     const program = demo('--orders', '100000');
     await program.output(/services are ready/, 120_000);
     const started = descendants(program.processId);
-    // One API, two relays, two workers, a database and a broker.
-    expect(started.length).toBeGreaterThanOrEqual(7);
+    // One API, two relays, two inventory workers, one of each other worker, a database and a broker.
+    expect(started.length).toBeGreaterThanOrEqual(12);
     program.signal('SIGINT');
     expect((await program.ended).exit).toBe(130);
     await until('all processes have ended', () => Promise.resolve(!started.some(isAlive)), 10_000);
+  });
+
+  it('places so many orders a second as a load, tells once a second how far it is, and reconciles at the end', async () => {
+    const { exit, stdout, stderr } = await demo('--rate', '5', '--minutes', '0.1', '--json').ended;
+    expect(lastLine(stdout), stdout + stderr).toMatchObject({ ok: true, orders: 30, differences: 0 });
+    expect(exit).toBe(0);
+    const looks = stderr.match(/\d+ of 30 orders \(\d+\/s\); behind: /g) ?? [];
+    // Six seconds of load at least, whatever the machine; and never more than a line for each.
+    expect(looks.length).toBeGreaterThanOrEqual(2);
+    expect(stderr).not.toContain('killed ');
   });
 
   it('refuses what it cannot do', async () => {
     const { exit, stderr } = await demo('--orders', '0').ended;
     expect(exit).toBe(1);
     expect(stderr).toContain('a whole number from 1 to 100000');
+    const load = await demo('--rate', '1000', '--minutes', '100').ended;
+    expect(load).toMatchObject({ exit: 1, stderr: expect.stringContaining('accepted: up to 100000') as string });
   });
 });

@@ -3,14 +3,13 @@ import type { MovementDocument, ReservationDocument, StockDocument } from '@nigh
 import {
   CONSUMER_COLLECTIONS,
   OUTBOX_COLLECTIONS,
-  type GroupDocument,
   type InboxDocument,
   type ParkedDocument,
   type PositionDocument,
 } from '@nightporter/mongo';
 import type { OrderDocument } from '@nightporter/orders-api';
 import type { MongoClient } from 'mongodb';
-import type { Databases } from './fleet.js';
+import { PRODUCERS, registeredGroups, type Databases } from './shop.js';
 
 /** A consumer group as it is registered with a producer, with what it keeps in its own database. */
 export interface GroupEvidence {
@@ -39,7 +38,7 @@ export interface Evidence {
 export async function readEvidence(client: MongoClient, databases: Databases): Promise<Evidence> {
   const orders = client.db(databases.orders);
   const inventory = client.db(databases.inventory);
-  const outboxes = [orders, inventory];
+  const outboxes = PRODUCERS.map((producer) => client.db(databases[producer]));
   const rows = outboxes.map((db) => db.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox).find().toArray());
   const heads = outboxes.map((db) => db.collection<OutboxHeadDocument>(OUTBOX_COLLECTIONS.heads).find().toArray());
   return {
@@ -57,34 +56,24 @@ export async function readEvidence(client: MongoClient, databases: Databases): P
   };
 }
 
-/** The groups that are registered with any producer. All of them keep their documents in the inventory's database here. */
+/** The groups that are registered with any producer. Each keeps its documents in the database of its name. */
 async function readGroups(client: MongoClient, databases: Databases): Promise<readonly GroupEvidence[]> {
-  const consumer = client.db(databases.inventory);
   const registered = await registeredGroups(client, databases);
   return Promise.all(
-    registered.map(async ({ _id: group, topics }) => ({
-      group,
-      topics,
-      inbox: await consumer.collection<InboxDocument>(CONSUMER_COLLECTIONS.inbox).find({ group }).toArray(),
-      positions: await consumer.collection<PositionDocument>(CONSUMER_COLLECTIONS.positions).find({ group }).toArray(),
-      parked: await consumer
-        .collection<ParkedDocument>(CONSUMER_COLLECTIONS.parked)
-        .find({ group, sequenced: true })
-        .toArray(),
-      setAside: await consumer.collection(CONSUMER_COLLECTIONS.parked).countDocuments({ group, state: 'aside' }),
-    })),
+    registered.map(async ({ group, topics }) => {
+      const consumer = client.db(databases[group]);
+      const parked = consumer.collection<ParkedDocument>(CONSUMER_COLLECTIONS.parked);
+      return {
+        group,
+        topics,
+        inbox: await consumer.collection<InboxDocument>(CONSUMER_COLLECTIONS.inbox).find({ group }).toArray(),
+        positions: await consumer
+          .collection<PositionDocument>(CONSUMER_COLLECTIONS.positions)
+          .find({ group })
+          .toArray(),
+        parked: await parked.find({ group, sequenced: true }).toArray(),
+        setAside: await parked.countDocuments({ group, state: 'aside' } as object),
+      };
+    }),
   );
-}
-
-export async function registeredGroups(client: MongoClient, databases: Databases): Promise<readonly GroupDocument[]> {
-  const found = await Promise.all(
-    [databases.orders, databases.inventory].map((name) =>
-      client
-        .db(name)
-        .collection<GroupDocument>(OUTBOX_COLLECTIONS.groups)
-        .find({ topics: { $exists: true } })
-        .toArray(),
-    ),
-  );
-  return found.flat();
 }

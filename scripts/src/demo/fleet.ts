@@ -1,13 +1,12 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ServiceProcess } from './service-process.js';
+import { PRODUCERS, TOPICS, type Databases, type Group } from './shop.js';
 
 export interface FleetOptions {
   readonly mongodbUri: string;
   readonly rocketmqEndpoints: string;
   readonly databases: Databases;
-  readonly group: string;
-  readonly topics: { readonly orders: string; readonly inventory: string };
   /** product=quantity,… */
   readonly stock: string;
   readonly logFolder: string;
@@ -16,18 +15,24 @@ export interface FleetOptions {
   readonly onUnexpectedExit: (error: Error) => void;
 }
 
-export interface Databases {
-  readonly orders: string;
-  readonly inventory: string;
-  readonly relay: string;
-}
+const ROLES = [
+  'orders-api',
+  'relay',
+  'inventory-worker',
+  'orders-worker',
+  'points-worker',
+  'shipping-worker',
+  'notification-worker',
+  'warehouse-worker',
+] as const;
+type Role = (typeof ROLES)[number];
 
-type Role = 'orders-api' | 'relay' | 'inventory-worker';
-
+/** Of these there are two, so that one can be killed: one relay works while the other stands by, and workers share the work. */
+const REPLICATED: readonly Role[] = ['relay', 'inventory-worker'];
 const READY_MS = 60_000;
-const REPLICAS = 2;
+const REPLICAS = [1, 2] as const;
 
-/** The processes of the demo: one API, two relays (one works, one stands by), two workers (they share the work). */
+/** The processes of the shop: one API, two relays, two inventory workers, and one of each other worker. */
 export class Fleet {
   readonly #options: FleetOptions;
   readonly #processes = new Map<string, ServiceProcess>();
@@ -38,10 +43,9 @@ export class Fleet {
 
   /** Starts everything and resolves once everything is ready. */
   async start(): Promise<void> {
-    this.#launch('orders-api', 'orders-api');
-    for (let replica = 1; replica <= REPLICAS; replica += 1) {
-      this.#launch('relay', `relay-${replica}`);
-      this.#launch('inventory-worker', `inventory-worker-${replica}`);
+    for (const role of ROLES) {
+      const names = REPLICATED.includes(role) ? REPLICAS.map((replica) => `${role}-${replica}`) : [role];
+      for (const name of names) this.#launch(role, name);
     }
     const { signal } = this.#options;
     await Promise.all([...this.#processes.values()].map((process) => process.ready({ limitMs: READY_MS, signal })));
@@ -67,14 +71,14 @@ export class Fleet {
 
   /** SIGKILL for one of the workers; returns its name. */
   async killWorker(replica: number): Promise<string> {
-    const name = `inventory-worker-${1 + (replica % REPLICAS)}`;
+    const name = `inventory-worker-${1 + (replica % REPLICAS.length)}`;
     await this.#named(name).kill();
     return name;
   }
 
   /** Starts a killed process again and resolves once it is ready. */
   async restart(name: string): Promise<void> {
-    const role = (['relay', 'inventory-worker'] as const).find((candidate) => name.startsWith(candidate));
+    const role = REPLICATED.find((candidate) => name.startsWith(candidate));
     if (role === undefined) throw new Error(`${name} is none of the processes that are killed`);
     await this.#launch(role, name).ready({ limitMs: READY_MS, signal: this.#options.signal });
   }
@@ -116,37 +120,36 @@ export class Fleet {
 }
 
 function settingsOf(role: Role, options: FleetOptions): Readonly<Record<string, string>> {
-  const { databases, topics } = options;
+  const { databases } = options;
   const shared = { MONGODB_URI: options.mongodbUri, LOG_LEVEL: 'info' };
   const broker = { ROCKETMQ_ENDPOINTS: options.rocketmqEndpoints };
-  switch (role) {
-    case 'orders-api':
-      return { ...shared, MONGODB_DB: databases.orders };
-    case 'relay':
-      return {
-        ...shared,
-        ...broker,
-        MONGODB_DB: databases.relay,
-        OUTBOX_NAMESPACES: `${databases.orders}.outbox,${databases.inventory}.outbox`,
-        TOPICS: `${topics.orders},${topics.inventory}`,
-        // Short, so that a killed relay is missed for seconds only; yet longer than any send.
-        LEASE_MS: '7000',
-        SWEEP_EVERY_MS: '10000',
-      };
-    case 'inventory-worker':
-      return {
-        ...shared,
-        ...broker,
-        MONGODB_DB: databases.inventory,
-        ORDERS_DB: databases.orders,
-        GROUP: options.group,
-        TOPIC: topics.orders,
-        // Likewise for the batches that a killed worker had in hand.
-        INVISIBLE_MS: '3000',
-        RECEIVE_LOOPS: '2',
-        STOCK: options.stock,
-      };
+  if (role === 'orders-api') return { ...shared, MONGODB_DB: databases.orders };
+  if (role === 'relay') {
+    return {
+      ...shared,
+      ...broker,
+      MONGODB_DB: databases.relay,
+      OUTBOX_NAMESPACES: PRODUCERS.map((producer) => `${databases[producer]}.outbox`).join(','),
+      TOPICS: Object.values(TOPICS).join(','),
+      // Short, so that a killed relay is missed for seconds only; yet longer than any send.
+      LEASE_MS: '7000',
+      SWEEP_EVERY_MS: '10000',
+    };
   }
+  const group = role.slice(0, -'-worker'.length) as Group;
+  return {
+    ...shared,
+    ...broker,
+    MONGODB_DB: databases[group],
+    ORDERS_DB: databases.orders,
+    INVENTORY_DB: databases.inventory,
+    SHIPPING_DB: databases.shipping,
+    // Likewise for the batches that a killed worker had in hand.
+    INVISIBLE_MS: '3000',
+    RECEIVE_LOOPS: '2',
+    ...(role === 'inventory-worker' ? { STOCK: options.stock } : {}),
+    ...(role === 'warehouse-worker' ? { WAREHOUSE_FOLDER: join(options.logFolder, 'warehouse') } : {}),
+  };
 }
 
 async function isWorking(relay: ServiceProcess): Promise<boolean> {

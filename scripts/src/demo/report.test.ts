@@ -30,6 +30,7 @@ const findings = (groups: readonly GroupEvidence[]): Findings => ({
     movements: [],
   },
   violations: [],
+  reconciliation: { orders: 0, differences: [], differencesTotal: 0, refundsDue: [] },
   cameToRest: true,
   kills: [],
   redelivered: 0,
@@ -48,5 +49,14 @@ describe('the report of the demo', () => {
     const read = reportText(findings([group('a', ['e1', 'e2'])]));
     expect(read).toContain('no group is registered for inventory-events, so that nothing had to settle the 1 events');
     expect(reportText(findings([]))).toContain('nothing had to settle the 3 events');
+  });
+
+  it('is not all right where two services say different things of an order', () => {
+    const difference = { orderId: 'o1', between: 'orders and points', detail: 'has no points', brokeAt: null };
+    const good = findings([]);
+    expect(summarize(good)).toMatchObject({ ok: true, differences: 0 });
+    const reconciliation = { ...good.reconciliation, differences: [difference], differencesTotal: 1 };
+    expect(summarize({ ...good, reconciliation })).toMatchObject({ ok: false, differences: 1 });
+    expect(reportText({ ...good, reconciliation })).toContain('orders and points: o1 has no points');
   });
 });

@@ -1,3 +1,4 @@
+import type { Reconciliation } from '@nightporter/cli';
 import type { OutboxDocument } from '@nightporter/contracts';
 import { aggregateKey } from '@nightporter/protocol';
 import type { Violation } from '@nightporter/testing';
@@ -21,6 +22,8 @@ export interface DemoSummary {
   readonly lost: number;
   readonly doubled: number;
   readonly misordered: number;
+  /** Places where two services of the shop do not say the same of an order. */
+  readonly differences: number;
   /** Commit → settled, null where nothing was settled. */
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
@@ -32,6 +35,8 @@ export interface Findings {
   readonly traffic: TrafficResult;
   readonly evidence: Evidence;
   readonly violations: readonly Violation[];
+  /** Orders, payments, stock, points and shipments beside each other. */
+  readonly reconciliation: Pick<Reconciliation, 'orders' | 'differences' | 'differencesTotal' | 'refundsDue'>;
   /** False when the wait for rest was given up. */
   readonly cameToRest: boolean;
   readonly kills: readonly string[];
@@ -53,6 +58,7 @@ export function summarize(findings: Findings): DemoSummary {
       findings.cameToRest &&
       findings.redelivered !== null &&
       violations.length === 0 &&
+      findings.reconciliation.differencesTotal === 0 &&
       traffic.unexpected.length === 0,
     engine: findings.engine,
     orders: traffic.orders.size,
@@ -63,6 +69,7 @@ export function summarize(findings: Findings): DemoSummary {
     lost: count('lost', 'stuck'),
     doubled: count('doubled'),
     misordered: count('out of order'),
+    differences: findings.reconciliation.differencesTotal,
     p50Ms: percentile(latencies, 0.5),
     p99Ms: percentile(latencies, 0.99),
   };
@@ -131,12 +138,19 @@ export function reportText(findings: Findings): string {
     row('lost', String(summary.lost)),
     row('doubled', String(summary.doubled)),
     row('misordered', String(summary.misordered)),
+    row('reconciled', reconciledText(findings)),
     row(
       'latency',
       `commit → settled: p50 ${summary.p50Ms ?? '–'} ms, p99 ${summary.p99Ms ?? '–'} ms (outages included)`,
     ),
     ...timeline(findings.evidence),
-    ...problems([...violations.map(describe), ...traffic.unexpected.map((answer) => `unexpected answer: ${answer}`)]),
+    ...problems([
+      ...violations.map(describe),
+      ...findings.reconciliation.differences.map(
+        ({ orderId, between, detail }) => `${between}: ${orderId ?? ''} ${detail}`,
+      ),
+      ...traffic.unexpected.map((answer) => `unexpected answer: ${answer}`),
+    ]),
   ].join('\n');
 }
 
@@ -150,6 +164,15 @@ function settledText({ evidence, cameToRest }: Findings, { settled }: DemoSummar
       : [`no group is registered for ${topics}, so that nothing had to settle the ${unread.length} events there`]),
     ...(cameToRest ? [] : ['the wait for the rest was given up']),
   ].join('; ');
+}
+
+function reconciledText({ reconciliation, evidence }: Findings): string {
+  const { orders, differencesTotal, refundsDue } = reconciliation;
+  const count = (status: string): number => evidence.orders.filter((order) => order.status === status).length;
+  const came = ['COMPLETED', 'CANCELLED', 'CREATED']
+    .map((status) => `${count(status)} ${status.toLowerCase()}`)
+    .join(', ');
+  return `${orders} orders (${came}): ${differencesTotal} differences between services, ${refundsDue.length} refunds due`;
 }
 
 function problems(found: readonly string[]): readonly string[] {

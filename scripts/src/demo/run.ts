@@ -5,20 +5,21 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createChaos, type Chaos } from './chaos.js';
+import { reconcile } from '@nightporter/cli';
 import { readEvidence } from './evidence.js';
-import { Fleet, type Databases } from './fleet.js';
+import { Fleet } from './fleet.js';
+import { watchLoad } from './live.js';
 import type { DemoOptions } from './options.js';
 import { STOCK } from './plan.js';
 import type { Findings } from './report.js';
 import { provokeRedeliveries, waitUntilSettled } from './settle.js';
+import { GROUPS, READS, STOCK_GROUP, TOPICS, databasesFor, type Databases } from './shop.js';
 import { runTraffic, type TrafficResult } from './traffic.js';
 import { judge } from './verdict.js';
 
-/** What the catalogue of the worked example says. */
-const TOPICS = { orders: 'orders-events', inventory: 'inventory-events' };
-const GROUP = 'inventory';
 const SETTLE_MS = 120_000;
 const REDELIVERY_MS = 60_000;
+const FAR_MS = 24 * 3_600_000;
 
 export interface DemoRun {
   readonly findings: Findings;
@@ -44,13 +45,13 @@ export async function runDemo(options: DemoOptions, surroundings: DemoSurroundin
   const stack = await launchStack(surroundings);
   const client = await connectMongo({ uri: stack.mongodb.uri, appName: 'demo' });
   surroundings.atEnd('the connection', () => client.close());
-  const databases = databasesFor(stack);
+  const databases = databasesFor(stack.mongodb.owned ? '' : `demo_${Date.now().toString(36)}_`);
   const logFolder = mkdtempSync(join(tmpdir(), 'nightporter-demo-'));
   const fleet = await launchFleet({ stack, databases, logFolder, options, surroundings });
   progress(`services are ready (logs in ${logFolder})`);
 
   const chaos = options.kill ? createChaos(fleet, { orders: options.orders, progress }) : null;
-  const traffic = await placeOrders({ options, fleet, chaos, signal });
+  const traffic = await placeOrders({ options, fleet, chaos, client, databases, surroundings });
   progress(`${traffic.orders.size} orders placed`);
   await chaos?.finished();
   const rest = { client, databases, limitMs: SETTLE_MS, signal, progress };
@@ -58,7 +59,7 @@ export async function runDemo(options: DemoOptions, surroundings: DemoSurroundin
   const redelivered = await provokeRedeliveries({
     broker: stack.rocketmq,
     topic: TOPICS.orders,
-    group: GROUP,
+    group: STOCK_GROUP,
     limitMs: REDELIVERY_MS,
     signal,
   });
@@ -94,20 +95,14 @@ async function launchStack({ progress, atEnd, fail }: DemoSurroundings): Promise
     syncOnCommit: false,
     // The transactions that a killed worker left open hold their documents until the server gives them up: after 60 s by default.
     parameters: { transactionLifetimeLimitSeconds: '5' },
-    topics: [{ name: TOPICS.orders }, { name: TOPICS.inventory }],
-    groups: [{ name: GROUP, topics: [TOPICS.orders] }],
+    topics: Object.values(TOPICS).map((name) => ({ name })),
+    groups: GROUPS.map((name) => ({ name, topics: [...READS[name]] })),
     onUnexpectedExit: fail,
   });
   atEnd('MongoDB and RocketMQ', async () => {
     await (await starting).stop();
   });
   return starting;
-}
-
-/** A database that others use too must not show us their orders. */
-function databasesFor(stack: Stack): Databases {
-  const prefix = stack.mongodb.owned ? '' : `demo_${Date.now().toString(36)}_`;
-  return { orders: `${prefix}orders`, inventory: `${prefix}inventory`, relay: `${prefix}relay` };
 }
 
 interface FleetLaunch {
@@ -123,8 +118,6 @@ async function launchFleet({ stack, databases, logFolder, options, surroundings 
     mongodbUri: stack.mongodb.uri,
     rocketmqEndpoints: stack.rocketmq.endpoints,
     databases,
-    group: GROUP,
-    topics: TOPICS,
     stock: [...STOCK].map(([productId, quantity]) => `${productId}=${quantity}`).join(','),
     logFolder,
     workerEntry: options.worker,
@@ -144,17 +137,38 @@ interface Traffic {
   readonly options: DemoOptions;
   readonly fleet: Fleet;
   readonly chaos: Chaos | null;
-  readonly signal: AbortSignal;
+  readonly client: MongoClient;
+  readonly databases: Databases;
+  readonly surroundings: DemoSurroundings;
 }
 
-function placeOrders({ options, fleet, chaos, signal }: Traffic): Promise<TrafficResult> {
-  return runTraffic({
-    apiUrl: fleet.apiUrl,
-    orders: options.orders,
-    clients: options.clients,
-    signal,
-    onOrder: (done) => chaos?.onOrder(done),
-  });
+async function placeOrders({
+  options,
+  fleet,
+  chaos,
+  client,
+  databases,
+  surroundings,
+}: Traffic): Promise<TrafficResult> {
+  const { signal } = surroundings;
+  let placed = 0;
+  const watch =
+    options.rate === null ? null : watchLoad({ client, databases, options, surroundings, placed: () => placed });
+  try {
+    return await runTraffic({
+      apiUrl: fleet.apiUrl,
+      orders: options.orders,
+      clients: options.clients,
+      perSecond: options.rate,
+      signal,
+      onOrder: (done) => {
+        placed = done;
+        chaos?.onOrder(done);
+      },
+    });
+  } finally {
+    await watch?.end();
+  }
 }
 
 interface Investigation {
@@ -166,13 +180,25 @@ interface Investigation {
 
 async function investigate({ client, databases, traffic, stack }: Investigation) {
   const evidence = await readEvidence(client, databases);
+  // What has changed up to now, whatever now is on the database's clock: nothing is under way any more.
+  const until = new Date(Date.now() + FAR_MS);
+  const groups = Object.fromEntries(GROUPS.map((group) => [group, group])) as Readonly<
+    Record<(typeof GROUPS)[number], string>
+  >;
+  const reconciliation = await reconcile({ client, databases, groups, since: null, until });
   const { engine, version } = await engineOf(client);
   const queues = await Promise.all(Object.values(TOPICS).map((topic) => stack.rocketmq.offsets({ topic })));
   return {
     engine: `${engine} ${version}`,
     broker: `RocketMQ ${stack.rocketmq.version}`,
     evidence,
-    violations: judge({ traffic, evidence, stock: STOCK, stockGroup: { group: GROUP, topics: [TOPICS.orders] } }),
+    violations: judge({
+      traffic,
+      evidence,
+      stock: STOCK,
+      stockGroup: { group: STOCK_GROUP, topics: READS[STOCK_GROUP] },
+    }),
+    reconciliation,
     messages: queues.flat().reduce((sum, { minOffset, maxOffset }) => sum + maxOffset - minOffset, 0),
   };
 }

@@ -2,9 +2,9 @@ import type { OutboxDocument } from '@nightporter/contracts';
 import type { RocketMqAdmin } from '@nightporter/embedded';
 import { CONSUMER_COLLECTIONS, OUTBOX_COLLECTIONS } from '@nightporter/mongo';
 import type { MongoClient } from 'mongodb';
-import { registeredGroups } from './evidence.js';
-import type { Databases } from './fleet.js';
+import { notificationCollections } from '@nightporter/notification-worker';
 import { poll } from './poll.js';
+import { PRODUCERS, registeredGroups, type Databases } from './shop.js';
 
 export interface SettleOptions {
   readonly client: MongoClient;
@@ -25,10 +25,13 @@ export async function waitUntilSettled(options: SettleOptions): Promise<boolean>
   const settled = await poll(
     async () => {
       const open = await countOpen(options);
-      if (open.unpublished === 0 && open.unsettled === 0) return true;
+      if (open.unpublished + open.unsettled + open.untold === 0) return true;
       if (performance.now() >= reportAt) {
         reportAt = performance.now() + REPORT_EVERY_MS;
-        options.progress(`waiting: ${open.unpublished} events to publish, ${open.unsettled} to settle`);
+        const { unpublished, unsettled, untold } = open;
+        options.progress(
+          `waiting: ${unpublished} events to publish, ${unsettled} to settle, ${untold} customers to tell`,
+        );
       }
       return null;
     },
@@ -37,18 +40,30 @@ export async function waitUntilSettled(options: SettleOptions): Promise<boolean>
   return settled ?? false;
 }
 
-async function countOpen({ client, databases }: SettleOptions): Promise<{ unpublished: number; unsettled: number }> {
-  const outboxes = [databases.orders, databases.inventory].map((name) =>
-    client.db(name).collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox),
+interface Open {
+  readonly unpublished: number;
+  readonly unsettled: number;
+  /** Notifications that have not been sent. */
+  readonly untold: number;
+}
+
+async function countOpen({ client, databases }: SettleOptions): Promise<Open> {
+  const outboxes = PRODUCERS.map((producer) =>
+    client.db(databases[producer]).collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox),
   );
-  const inbox = client.db(databases.inventory).collection(CONSUMER_COLLECTIONS.inbox);
   const groups = await registeredGroups(client, databases);
-  const unsettled = groups.map(async ({ _id: group, topics }) => {
+  const unsettled = groups.map(async ({ group, topics }) => {
+    const inbox = client.db(databases[group]).collection(CONSUMER_COLLECTIONS.inbox);
     const events = await Promise.all(outboxes.map((outbox) => outbox.countDocuments({ topic: { $in: [...topics] } })));
     return Math.max(0, sum(events) - (await inbox.countDocuments({ group })));
   });
   const unpublished = outboxes.map((outbox) => outbox.countDocuments({ unsettled: true }));
-  return { unpublished: sum(await Promise.all(unpublished)), unsettled: sum(await Promise.all(unsettled)) };
+  const { notifications } = notificationCollections(client.db(databases.notification));
+  return {
+    unpublished: sum(await Promise.all(unpublished)),
+    unsettled: sum(await Promise.all(unsettled)),
+    untold: await notifications.countDocuments({ state: { $ne: 'sent' } }),
+  };
 }
 
 export interface Redelivery {
