@@ -37,7 +37,7 @@ describe('the collections', () => {
           'relay_repairs',
           'relay_shard_map',
         ],
-        ...['dead_letter_copies', 'inbox', 'parked', 'positions', 'started'],
+        ...['dead_letter_copies', 'group_starts', 'inbox', 'parked', 'positions', 'started'],
       ].sort(),
     );
   });
