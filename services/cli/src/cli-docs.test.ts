@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import type { Cli } from './cli.js';
@@ -44,5 +45,31 @@ describe('docs/cli.md', () => {
       '',
     ].join('\n');
     await expect(text).toMatchFileSnapshot(fileURLToPath(new URL('../../../docs/cli.md', import.meta.url)));
+  });
+});
+
+describe('docs/operating/where-is-my-event.md', () => {
+  const read = (path: string): string =>
+    readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), 'utf8');
+  const page = read('docs/operating/where-is-my-event.md');
+
+  it('explains every kind of difference that an audit names, and no other', () => {
+    const [, kinds = ''] =
+      /export type DifferenceKind =([^;]*);/.exec(read('packages/ledger/src/audit/contract.ts')) ?? [];
+    const named = [...kinds.matchAll(/\| '([a-z-]+)'/g)].map(([, kind]) => kind);
+    const explained = [...page.matchAll(/^\| `([a-z-]+)` /gm)].map(([, kind]) => kind);
+    expect(named).toContain('gap');
+    expect(explained.toSorted()).toEqual(named.toSorted());
+  });
+
+  it('names commands that there are', () => {
+    const cli = read('docs/cli.md');
+    const named = [...page.matchAll(/`nightporter ([a-z]+)(?: ([a-z-]+))?/g)].map(([, command, sub]) => [command, sub]);
+    expect(named.length).toBeGreaterThan(5);
+    for (const [command, sub] of named) {
+      expect(cli).toContain(`## nightporter ${command ?? ''}\n`);
+      if (['outbox', 'dead', 'groups', 'relay'].includes(command ?? ''))
+        expect(cli).toContain(`## nightporter ${command ?? ''} ${sub ?? ''}\n`);
+    }
   });
 });

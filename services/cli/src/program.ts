@@ -1,9 +1,19 @@
 import { Command } from 'commander';
 import type { Cli } from './cli.js';
 import { aggregateCommand } from './commands/aggregate.js';
+import { archiveCommand } from './commands/archive.js';
 import { auditCommand } from './commands/audit.js';
+import { completionsCommand } from './commands/completions.js';
+import { deadCommand } from './commands/dead.js';
+import { doctorCommand } from './commands/doctor.js';
+import { groupsCommand } from './commands/groups.js';
+import { logCommand } from './commands/log.js';
+import { outboxCommand } from './commands/outbox.js';
+import { relayCommand } from './commands/relay.js';
+import { replayCommand } from './commands/replay.js';
 import { searchCommand } from './commands/search.js';
 import { statusCommand } from './commands/status.js';
+import { tailCommand } from './commands/tail.js';
 import { timelineCommand } from './commands/timeline.js';
 import { notificationsCommand } from './notifications/command.js';
 import { reconcileCommand } from './reconcile/command.js';
@@ -13,15 +23,25 @@ const HELP_WIDTH = 110;
 
 /** The whole command line. */
 export function createProgram(cli: Cli): Command {
-  const program = new Command('nightporter')
+  const program: Command = new Command('nightporter')
     .description('Where every event is, and what to do about it.')
     .addCommand(statusCommand(cli))
     .addCommand(timelineCommand(cli))
     .addCommand(aggregateCommand(cli))
     .addCommand(searchCommand(cli))
     .addCommand(auditCommand(cli))
+    .addCommand(doctorCommand(cli))
+    .addCommand(tailCommand(cli))
+    .addCommand(outboxCommand(cli))
+    .addCommand(deadCommand(cli))
+    .addCommand(replayCommand(cli))
+    .addCommand(groupsCommand(cli))
+    .addCommand(relayCommand(cli))
+    .addCommand(archiveCommand(cli))
+    .addCommand(logCommand(cli))
     .addCommand(reconcileCommand(cli))
     .addCommand(notificationsCommand())
+    .addCommand(completionsCommand(cli, () => program))
     .addHelpText(
       'after',
       `
