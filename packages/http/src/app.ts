@@ -9,9 +9,12 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { answerError, answerErrors, tooManyRequests, type ErrorProblem } from './errors.js';
 import { acceptJsonOnly } from './json-body.js';
+import { serveMetrics } from './metrics.js';
 import { validateWithZod } from './validation.js';
 
 export interface HttpAppOptions {
+  /** Its name in metrics. */
+  readonly service: string;
   /** Of the OpenAPI page at `/docs`. */
   readonly title: string;
   readonly description: string;
@@ -27,9 +30,11 @@ export interface HttpAppOptions {
 /** Longest path parameter: 200 UTF-16 code units, percent-encoded, with room to be refused with a reason. */
 const PARAM_LENGTH_MAX = 4_096;
 
+const UNLIMITED: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
+
 /**
  * An HTTP application without routes of its own and without a listening socket: security headers, limits, problem documents for every
- * error, `/livez`, `/readyz`, and the OpenAPI page of the routes that are registered afterwards.
+ * error, `/livez`, `/readyz`, `/metrics`, and the OpenAPI page of the routes that are registered afterwards.
  */
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
   const { description, errorProblem, title } = options;
@@ -48,6 +53,8 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   });
   app.setValidatorCompiler(validateWithZod);
   app.setSerializerCompiler(serializerCompiler);
+  // Before the handler of unknown routes, so that these are measured too.
+  serveMetrics(app, options);
   answerErrors(app, errorProblem);
   acceptJsonOnly(app);
   await app.register(helmet);
@@ -59,8 +66,8 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   await app.register(rateLimit, {
     max: options.requestsPerMinuteMax,
     timeWindow: 60_000,
-    // Health checks must be answered whatever the load.
-    allowList: (request) => request.url === '/livez' || request.url === '/readyz',
+    // Health checks and scrapes must be answered whatever the load.
+    allowList: (request) => UNLIMITED.has(request.url),
     errorResponseBuilder: (_request, { after }) => tooManyRequests(after),
   });
   healthRoutes(app, options.checks);

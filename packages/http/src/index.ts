@@ -1,5 +1,6 @@
 export { createHttpApp, type HttpAppOptions } from './app.js';
 export { ProblemError, type ErrorProblem } from './errors.js';
+export { HTTP_METRICS } from './metrics.js';
 export {
   defineProblems,
   problemAnswer,

@@ -49,6 +49,13 @@ export { engineOf, type Engine } from './engine.js';
 export { archivesOf, type Archive } from './archives.js';
 export { asideId, placeId, positionId } from './documents.js';
 export { createGroupRegistry } from './group-registry.js';
+export {
+  WAITING_STATES,
+  createGroupStats,
+  type GroupFigures,
+  type GroupStats,
+  type WaitingState,
+} from './group-stats.js';
 export { createGroupStores, type GroupStores, type GroupStoresOptions } from './group-stores.js';
 export {
   REGISTRY,

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createHealthServer, readinessOf, type HealthServer, type ReadinessCheck } from './health.js';
+import { createMetrics } from './metrics.js';
 
 const servers: HealthServer[] = [];
 afterEach(async () => {
@@ -7,7 +8,13 @@ afterEach(async () => {
 });
 
 async function serve(checks: Record<string, ReadinessCheck>): Promise<(path: string) => Promise<Response>> {
-  const server = await createHealthServer({ host: '127.0.0.1', port: 0, checks, status: () => ({ published: 3 }) });
+  const server = await createHealthServer({
+    host: '127.0.0.1',
+    port: 0,
+    checks,
+    metrics: createMetrics({}, { service: 'test', checks }),
+    status: () => ({ published: 3 }),
+  });
   servers.push(server);
   return (path) => fetch(`http://127.0.0.1:${server.port}${path}`);
 }
@@ -48,8 +55,14 @@ describe('health', () => {
     const missing = await get('/');
     expect([missing.status, await missing.json()]).toEqual([
       404,
-      { status: 'not found', paths: ['/livez', '/readyz', '/status'] },
+      { status: 'not found', paths: ['/livez', '/readyz', '/metrics', '/status'] },
     ]);
+  });
+
+  it('serves its metrics for Prometheus, readiness among them', async () => {
+    const answer = await (await serve({ database: () => 'down' }))('/metrics');
+    expect(answer.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+    expect(await answer.text()).toContain('nightporter_ready{service="test"} 0');
   });
 
   it('refuses to start on a port that is taken', async () => {

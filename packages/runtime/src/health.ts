@@ -1,5 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Exposition } from './metrics.js';
 
 /** Whether the service makes progress. `reasons` are sentences for an operator. */
 export type Readiness =
@@ -49,13 +50,15 @@ export interface HealthServer {
 }
 
 /**
- * Serves `/livez` (the process answers: 200), `/readyz` (200, or 503 with reasons) and, where given, `/status` with the service's own figures as JSON.
+ * Serves `/livez` (the process answers: 200), `/readyz` (200, or 503 with reasons) and, where given, `/metrics` for Prometheus and `/status` with the
+ * service's own figures as JSON.
  * Rejects when the address is taken.
  */
 export async function createHealthServer(options: {
   host: string;
   port: number;
   checks: Readonly<Record<string, ReadinessCheck>>;
+  metrics?: { read(): Promise<Exposition> };
   status?: () => unknown;
 }): Promise<HealthServer> {
   const server = createServer((request, response) => {
@@ -70,21 +73,30 @@ export async function createHealthServer(options: {
   };
 }
 
-type Answering = Pick<Parameters<typeof createHealthServer>[0], 'checks' | 'status'>;
+type Answering = Pick<Parameters<typeof createHealthServer>[0], 'checks' | 'metrics' | 'status'>;
 
-async function answer(url: string, response: ServerResponse, { checks, status }: Answering): Promise<void> {
+async function answer(url: string, response: ServerResponse, { checks, metrics, status }: Answering): Promise<void> {
   const path = url.split('?', 1)[0];
   if (path === '/livez') {
     reply(response, 200, { status: 'alive' });
   } else if (path === '/readyz') {
     const readiness = readinessAnswer(await readinessOf(checks));
     reply(response, readiness.status, readiness.body);
+  } else if (path === '/metrics' && metrics !== undefined) {
+    const { contentType, text } = await metrics.read();
+    response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' });
+    response.end(text);
   } else if (path === '/status' && status !== undefined) {
     reply(response, 200, status());
   } else {
     reply(response, 404, {
       status: 'not found',
-      paths: ['/livez', '/readyz', ...(status === undefined ? [] : ['/status'])],
+      paths: [
+        '/livez',
+        '/readyz',
+        ...(metrics === undefined ? [] : ['/metrics']),
+        ...(status === undefined ? [] : ['/status']),
+      ],
     });
   }
 }

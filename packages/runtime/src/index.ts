@@ -12,6 +12,16 @@ export {
 } from './health.js';
 export { configurationSection, helpText, type ServiceText } from './help.js';
 export { createLogger, type Logger, type LoggerOptions, type LogLevel } from './logger.js';
+export { METRIC_LABELS, type MetricLabel } from './metric-labels.js';
+export {
+  PROCESS_METRICS,
+  createMetrics,
+  metricsSection,
+  type Exposition,
+  type MetricDefinition,
+  type Metrics,
+  type MetricTable,
+} from './metrics.js';
 export { type ProcessHost, type StopSignal } from './process-host.js';
 export { runService, type RunningService, type ServiceContext, type ServiceDefinition } from './service.js';
 export {

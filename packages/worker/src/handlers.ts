@@ -43,6 +43,20 @@ export type HandlersOf<Events extends readonly EventDefinition[]> = {
 /** A handler as the engine calls it, whatever its event type is. */
 type AnyHandler = (context: HandlerContext<ClientSession> & { readonly logger: Logger }) => Promise<void>;
 
+/** Told of each run of a handler. */
+export type HandlerObserver = (run: {
+  readonly eventType: string;
+  readonly outcome: 'completed' | 'failed';
+  readonly durationMs: number;
+}) => void;
+
+interface EngineHandlersOptions<Events extends readonly EventDefinition[]> {
+  readonly catalogue: Catalogue<Events>;
+  readonly topics: readonly string[];
+  readonly logger: Logger;
+  readonly handlerRan?: HandlerObserver;
+}
+
 /**
  * The handlers as the engine takes them. Refuses, with NP_CONFIG_INVALID, a handler that could never run: of a type that the catalogue
  * does not have, or whose topic is not subscribed to. A topic without any handler is only told: a group may well wish to know that
@@ -50,14 +64,14 @@ type AnyHandler = (context: HandlerContext<ClientSession> & { readonly logger: L
  */
 export function engineHandlers<Events extends readonly EventDefinition[]>(
   handlers: HandlersOf<Events>,
-  { catalogue, topics, logger }: { catalogue: Catalogue<Events>; topics: readonly string[]; logger: Logger },
+  { catalogue, topics, logger, handlerRan }: EngineHandlersOptions<Events>,
 ): Handlers<ClientSession> {
   const engine: Record<string, EventHandler<ClientSession>> = {};
   for (const [type, handler] of Object.entries(handlers as Readonly<Record<string, AnyHandler | undefined>>)) {
     if (handler === undefined) continue;
     assertCanRun(type, { catalogue, topics });
     // Its data was read by the catalogue, which is what its type promises, before the engine calls it.
-    engine[type] = (context) => handler({ ...context, logger: loggerOf(context, logger) });
+    engine[type] = timed(type, (context) => handler({ ...context, logger: loggerOf(context, logger) }), handlerRan);
   }
   for (const topic of topics) {
     const eventTypes = typesOn(topic, catalogue);
@@ -68,6 +82,24 @@ export function engineHandlers<Events extends readonly EventDefinition[]>(
     );
   }
   return engine;
+}
+
+/** A handler whose time is up goes on until it notices: the run lasts as long. */
+function timed(
+  eventType: string,
+  handler: EventHandler<ClientSession>,
+  handlerRan: HandlerObserver = () => undefined,
+): EventHandler<ClientSession> {
+  return async (context) => {
+    const startedAtMs = performance.now();
+    let outcome: 'completed' | 'failed' = 'failed';
+    try {
+      await handler(context);
+      outcome = 'completed';
+    } finally {
+      handlerRan({ eventType, outcome, durationMs: performance.now() - startedAtMs });
+    }
+  };
 }
 
 function typesOn(topic: string, { events }: Catalogue): readonly string[] {

@@ -3,6 +3,7 @@ import type { EventDefinition } from '@nightporter/contracts';
 import {
   closeMongo,
   connectMongo,
+  createGroupStats,
   createGroupStores,
   engineOf,
   ensureConsumerCollections,
@@ -27,7 +28,6 @@ import {
   untilAvailable,
   type BrokerConnection,
   type ConfigOf,
-  type HealthServer,
   type RunningService,
   type ServiceContext,
   type SettingTable,
@@ -36,6 +36,7 @@ import type { ClientSession, MongoClient } from 'mongodb';
 import type { Companion } from './companion.js';
 import type { ConsumerDefinition, WorkerParts, WorkerResources } from './define-consumer.js';
 import { engineHandlers } from './handlers.js';
+import { createConsumerMetrics } from './metrics.js';
 import { createConsumerObserver } from './observer.js';
 import { registerWithProducers } from './producers.js';
 import { resolveSubscriptions, type ResolvedSubscription, type WorkerSettings } from './settings.js';
@@ -85,13 +86,16 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const observer = createConsumerObserver(logger, systemClock);
   let consumer: Consumer | null = null;
   let companion: Companion | null = null;
-  const health = await serveHealth({
+  const told = observation({
+    name: definition.name,
     config,
     client,
+    subscriptions,
     consumer: () => consumer,
     companion: () => companion,
     outage: observer.outage,
   });
+  const health = await createHealthServer({ host: config.host, port: config.port, ...told.served });
   opened.push(
     () => health.close(),
     () => closeMongo(client, config.shutdownMs * LAST_SHARE),
@@ -108,6 +112,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
     catalogue,
     topics: definition.subscriptions.map(({ topic }) => topic),
     logger,
+    handlerRan: told.handlerRan,
   });
   await ensureConsumerCollections(client, database);
   await ensureOutboxCollections(client, database);
@@ -148,7 +153,10 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       emitter: createOutbox({ client, database, source, catalogue }).emitter(),
       clock: systemClock,
       random: systemRandom,
-      observe: observer.observe,
+      observe: (event) => {
+        observer.observe(event);
+        told.observe(event);
+      },
     },
     {
       ...definition.tuning,
@@ -177,44 +185,53 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   return started;
 }
 
-function serveHealth({
-  config,
-  client,
-  consumer,
-  companion,
-  outage,
-}: {
-  config: ConfigOf<WorkerSettings>;
-  client: MongoClient;
-  consumer: () => Consumer | null;
-  companion: () => Companion | null;
-  outage: () => string | null;
-}): Promise<HealthServer> {
-  return createHealthServer({
-    host: config.host,
-    port: config.port,
-    checks: {
-      database: async () => {
-        await client.db(config.mongodbDatabase).command({ ping: 1 });
-        return null;
-      },
-      consumer: () => {
-        const state = consumer()?.snapshot().state ?? null;
-        if (state === null) return 'topic and group are being checked';
-        return state === 'running' ? outage() : `is ${state}`;
-      },
-      companion: () => {
-        const beside = companion();
-        const reason = beside?.health() ?? null;
-        return reason === null ? null : `${beside?.name ?? ''}: ${reason}`;
-      },
+interface Observed {
+  readonly name: string;
+  readonly config: ConfigOf<WorkerSettings>;
+  readonly client: MongoClient;
+  readonly subscriptions: readonly ResolvedSubscription[];
+  readonly consumer: () => Consumer | null;
+  readonly companion: () => Companion | null;
+  readonly outage: () => string | null;
+}
+
+/** What a worker tells over HTTP, and what its metrics have to be told. */
+function observation({ name, config, client, subscriptions, consumer, companion, outage }: Observed) {
+  const { group, mongodbDatabase: database } = config;
+  const checks = {
+    database: async () => {
+      await client.db(database).command({ ping: 1 });
+      return null;
     },
-    status: () => {
+    consumer: () => {
+      const state = consumer()?.snapshot().state ?? null;
+      if (state === null) return 'topic and group are being checked';
+      return state === 'running' ? outage() : `is ${state}`;
+    },
+    companion: () => {
       const beside = companion();
-      const snapshot = consumer()?.snapshot() ?? { state: 'preflight' };
-      return beside === null ? snapshot : { ...snapshot, [beside.name]: beside.snapshot() };
+      const reason = beside?.health() ?? null;
+      return reason === null ? null : `${beside?.name ?? ''}: ${reason}`;
     },
+  };
+  // Where a producer is read over HTTP, its database and its clock are another cluster's.
+  const own = subscriptions.filter(({ ledgerServer }) => ledgerServer === null);
+  const producers = [...new Set(own.map(({ producerDatabase }) => producerDatabase))];
+  const { metrics, observe, handlerRan } = createConsumerMetrics({
+    service: name,
+    group,
+    topics: subscriptions.map(({ topic }) => topic),
+    producers,
+    checks,
+    snapshot: () => consumer()?.snapshot() ?? null,
+    stats: createGroupStats({ client, database, group, producers }),
   });
+  const status = () => {
+    const beside = companion();
+    const snapshot = consumer()?.snapshot() ?? { state: 'preflight' };
+    return beside === null ? snapshot : { ...snapshot, [beside.name]: beside.snapshot() };
+  };
+  return { observe, handlerRan, served: { checks, metrics, status } };
 }
 
 /** One client per topic: the client's start-up can hang with several. */

@@ -18,6 +18,7 @@ import {
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { relayProblems } from './health.js';
+import { createRelayMetrics } from './metrics.js';
 import { createRelayObserver } from './observer.js';
 import { destinationOf, startRetention } from './retention.js';
 import { sendLimitMs } from './send-limit.js';
@@ -37,19 +38,26 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
   const observer = createRelayObserver(logger, systemClock);
   let relay: Relay | null = null;
   let preflight = 'topics are being checked';
+  const checks = {
+    database: async () => {
+      await client.db(config.mongodbDatabase).command({ ping: 1 });
+      return null;
+    },
+    relay: () => {
+      const problems = relay === null ? [preflight] : relayProblems(relay.snapshot(), observer.sends());
+      return problems.length === 0 ? null : problems.join('; ');
+    },
+  };
+  const { metrics, observe } = createRelayMetrics({
+    topics: config.topics,
+    checks,
+    snapshot: () => relay?.snapshot() ?? null,
+  });
   const health = await createHealthServer({
     host: config.host,
     port: config.port,
-    checks: {
-      database: async () => {
-        await client.db(config.mongodbDatabase).command({ ping: 1 });
-        return null;
-      },
-      relay: () => {
-        const problems = relay === null ? [preflight] : relayProblems(relay.snapshot(), observer.sends());
-        return problems.length === 0 ? null : problems.join('; ');
-      },
-    },
+    checks,
+    metrics,
     status: () => relay?.snapshot() ?? { preflight },
   });
   logger.info({ port: health.port, ...(await engineOf(client)) }, 'answering health checks');
@@ -78,7 +86,10 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
       publisher,
       clock: systemClock,
       random: systemRandom,
-      observe: observer.observe,
+      observe: (event) => {
+        observer.observe(event);
+        observe(event);
+      },
     },
     {
       owner,

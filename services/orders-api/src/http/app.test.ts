@@ -111,6 +111,17 @@ describe('the orders API', () => {
     expect([ready.statusCode, ready.json()]).toEqual([503, { status: 'not ready', reasons: ['database: no primary'] }]);
   });
 
+  it('measures requests by the pattern of their route, and never by an id', async () => {
+    await app.inject('/orders/one-of-many');
+    await app.inject({ method: 'DELETE', url: '/nowhere/one-of-many' });
+    const { body: text, headers } = await app.inject('/metrics');
+    expect(headers['content-type']).toContain('version=0.0.4');
+    expect(text).toMatch(/_count\{[^}]*http_route="\/orders\/:orderId",http_response_status_code="404"[^}]*\} \d/);
+    expect(text).toMatch(/_count\{[^}]*http_request_method="DELETE",http_route="unmatched"[^}]*\} \d/);
+    expect(text).not.toContain('one-of-many');
+    expect(text).toContain('nightporter_ready{service="orders-api"} 0');
+  });
+
   it('describes itself at /docs, in a page that its own security headers let work', async () => {
     const page = await app.inject('/docs/');
     expect(page.statusCode).toBe(200);

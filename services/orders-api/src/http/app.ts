@@ -6,7 +6,7 @@ import { listRoute } from './list-route.js';
 import { orderRoutes } from './order-routes.js';
 import { paymentRoutes } from './payment-routes.js';
 
-export interface AppOptions extends Omit<HttpAppOptions, 'title' | 'description' | 'errorProblem'> {
+export interface AppOptions extends Omit<HttpAppOptions, 'service' | 'title' | 'description' | 'errorProblem'> {
   readonly orders: Orders;
 }
 
@@ -17,6 +17,7 @@ const DESCRIPTION =
 export async function buildApp({ orders, ...options }: AppOptions): Promise<FastifyInstance> {
   const app = await createHttpApp({
     ...options,
+    service: 'orders-api',
     title: 'nightporter orders',
     description: DESCRIPTION,
     errorProblem,
