@@ -186,6 +186,12 @@ describe('/metrics of every process', () => {
         event_type: 'OrderCreated',
       }),
     ).toBeGreaterThanOrEqual(1);
+    // By the database's clock, over all hops: outbox, relay, message, consumer.
+    expect(valueOf('inventory-worker', 'nightporter_consumer_slo_events_total', { group })).toBe(ORDERS);
+    expect(
+      valueOf('inventory-worker', 'nightporter_consumer_end_to_end_latency_seconds_sum', { group }),
+    ).toBeGreaterThan(0);
+    expect(valueOf('relay', 'nightporter_outbox_publish_delay_seconds_count', { topic: 'orders-events' })).toBe(ORDERS);
     expect(valueOf('inventory-worker', 'nightporter_consumer_parked_events', { group })).toBe(0);
     expect(valueOf('inventory-worker', 'nightporter_consumer_registered', { producer: names.orders })).toBe(1);
     expect(SERVICES.map((service) => valueOf(service, 'nightporter_ready', {}))).toEqual([1, 1, 1]);

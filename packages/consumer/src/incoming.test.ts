@@ -82,6 +82,19 @@ describe('a delivery', () => {
 });
 
 describe('the content of an event', () => {
+  test.each([
+    ['1767322000123', 1_767_322_000_123],
+    ['', undefined],
+    ['-5', undefined],
+    ['1e9', undefined],
+    ['99999999999999999999', undefined],
+  ])('tells when it was written by the property %j: %s', (text, createdAtMs) => {
+    const { properties } = delivery();
+    const work = workOf(delivery({ properties: { ...properties, [MESSAGE_PROPERTIES.createdAt]: text } }), reader, 2);
+    expect(work).toMatchObject({ kind: 'event', content: { kind: 'event' } });
+    expect(work.kind === 'event' ? work.event.createdAtMs : null).toBe(createdAtMs);
+  });
+
   test('is a defect where the digest differs, or none came', () => {
     const altered = encodeEnvelope({ ...envelope, data: { amountMinor: 6 } });
     expect(contentOf(delivery({ body: altered }))).toMatchObject({ kind: 'defect', code: 'NP_DIGEST_MISMATCH' });

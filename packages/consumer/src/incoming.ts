@@ -60,6 +60,7 @@ export function workOf<Session>(delivery: Delivery, reader: Reader<Session>, del
     form,
     digest: delivery.properties[MESSAGE_PROPERTIES.digest] ?? '',
     messageId: delivery.messageId,
+    ...createdAtOf(delivery),
   };
   return {
     ...eventWork(event, reader),
@@ -122,6 +123,11 @@ function readSafely<Session>(envelope: EventEnvelope, reader: Reader<Session>): 
       reason: `Reading ${envelope.eventType} ${envelope.eventId} by the catalogue threw: ${cause}`,
     };
   }
+}
+
+function createdAtOf({ properties }: Delivery): { readonly createdAtMs?: number } {
+  const text = properties[MESSAGE_PROPERTIES.createdAt] ?? '';
+  return /^[1-9][0-9]{0,14}$/.test(text) ? { createdAtMs: Number(text) } : {};
 }
 
 function formOf(delivery: Delivery): PublicationForm | null {

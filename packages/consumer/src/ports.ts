@@ -56,6 +56,8 @@ export interface IncomingEvent {
   /** Only after an operator's edit: the digest of the event as its producer wrote it. */
   readonly writtenDigest?: string;
   readonly messageId: string;
+  /** When it was written, in milliseconds since 1970 on the producer's database clock, where that came along. For figures only. */
+  readonly createdAtMs?: number;
 }
 
 /** Where an event stands, for whoever need not know what it holds. */

@@ -10,6 +10,8 @@ export const MESSAGE_PROPERTIES = {
   relayEpoch: 'np-relay-epoch',
   source: 'np-source',
   eventVersion: 'np-event-version',
+  /** When the event was written, in milliseconds since 1970 on the producer's database clock; absent where that is not known. */
+  createdAt: 'np-created-at',
 } as const;
 
 /** Names of the properties that a copy of a dead letter has beside those of its message. */

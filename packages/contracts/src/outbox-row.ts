@@ -45,6 +45,7 @@ export interface OutboxDocument {
   readonly retryCount: number;
   readonly nextRetryAt: Date | null;
   readonly lastError: string | null;
+  /** Database clock, right before the insert. */
   readonly createdAt: Date;
   /** Database clock; set by the first PUBLISHED mark and never changed. */
   readonly publishedAt: Date | null;
@@ -90,6 +91,8 @@ export interface OutboxRow extends Pick<
   readonly eventId: EventId;
   /** RFC 3339 in UTC with milliseconds. */
   readonly occurredAt: string;
+  /** `createdAt` of the document, in milliseconds since 1970; absent where it has none. */
+  readonly createdAtMs?: number;
   /** Milliseconds until `nextRetryAt` by the database's clock when the row was read; 0 when due or never failed. */
   readonly dueInMs: number;
   /** `tombstone` once an operator has asked to skip the event. */

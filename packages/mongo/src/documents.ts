@@ -156,6 +156,8 @@ export interface StoredEvent {
   readonly form: PublicationForm;
   readonly digest: string;
   readonly messageId: string;
+  /** Of its outbox row, where that came along. */
+  readonly createdAt?: Date;
 }
 
 /** `parked`, a message with its place in the sequence: see {@link placeId}. */

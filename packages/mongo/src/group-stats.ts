@@ -25,6 +25,8 @@ export interface StandingFigures {
   readonly state: 'bootstrapping' | 'live';
   /** How far the watermark is behind the producer's database clock: whatever was published before is settled or parked. */
   readonly watermarkAgeMs: number;
+  /** On the producer's database clock. */
+  readonly registeredAtMs: number;
 }
 
 export interface GroupFigures {
@@ -106,10 +108,12 @@ async function standingOf(
 ): Promise<StandingFigures | null> {
   const groups = durableDatabase(client, producer).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
   const [found] = await groups
-    .aggregate<{ state: StandingFigures['state']; ageMs: number }>([
+    .aggregate<Pick<GroupDocument, 'state' | 'registeredAt'> & { ageMs: number }>([
       { $match: { _id: group } },
-      { $project: { state: 1, ageMs: ageMs('$watermark') } },
+      { $project: { state: 1, registeredAt: 1, ageMs: ageMs('$watermark') } },
     ])
     .toArray();
-  return found === undefined ? null : { producer, state: found.state, watermarkAgeMs: Math.max(0, found.ageMs) };
+  if (found === undefined) return null;
+  const { ageMs: watermarkAgeMs, registeredAt, state } = found;
+  return { producer, state, watermarkAgeMs: Math.max(0, watermarkAgeMs), registeredAtMs: registeredAt.getTime() };
 }

@@ -1,3 +1,4 @@
+export { createAges, type Ages } from './ages.js';
 export { bucketNamed, bucketOf, type ArchiveBucket, type BucketSize } from './archive-buckets.js';
 export { archivePlace, catalogueOf, createFiledRows } from './archive-catalogue.js';
 export { checksumOf, decodeArchive, encodeArchive } from './archive-encoding.js';

@@ -35,6 +35,7 @@ export function outboxRow(namespace: Namespace, document: OutboxDocument, moment
     revision: document.revision,
     unanswered: document.unanswered,
     occurredAt: timestampOf(document.occurredAt),
+    ...createdAtOf(document),
     form: document.skip ? 'tombstone' : 'original',
     ...standingOf(document, moment),
   };
@@ -58,6 +59,11 @@ function standingOf(
     return leftMs > 0 ? { status, dueInMs: leftMs } : { status: 'PENDING', dueInMs: 0 };
   }
   return { status, dueInMs: nextRetryAt instanceof Date ? Math.max(0, nextRetryAt.getTime() - now.getTime()) : 0 };
+}
+
+function createdAtOf({ createdAt }: { readonly createdAt: unknown }): { readonly createdAtMs?: number } {
+  const isDate = createdAt instanceof Date && !Number.isNaN(createdAt.getTime());
+  return isDate ? { createdAtMs: createdAt.getTime() } : {};
 }
 
 function timestampOf(occurredAt: unknown): string {

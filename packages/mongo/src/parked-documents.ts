@@ -3,16 +3,23 @@ import type { EventEnvelope } from '@nightporter/contracts';
 import type { ParkedDocument, StoredEvent } from './documents.js';
 
 export function storedEvent(event: IncomingEvent): StoredEvent {
-  const { envelope, topic, form, digest, messageId } = event;
+  const { envelope, topic, form, digest, messageId, createdAtMs } = event;
+  const created = createdAtMs === undefined ? {} : { createdAt: new Date(createdAtMs) };
   const { eventId, eventType } = envelope;
-  return { eventId, eventType, envelope: JSON.stringify(envelope), topic, form, digest, messageId };
+  return { eventId, eventType, envelope: JSON.stringify(envelope), topic, form, digest, messageId, ...created };
 }
 
 export type StoredParked = Pick<ParkedDocument, 'aggregate' | 'event' | 'state' | 'attempts' | 'revision' | 'original'>;
 
 export function parkedEvent({ aggregate, event, state, attempts, revision, original }: StoredParked): ParkedEvent {
-  const { topic, form, digest, messageId } = event;
+  const { topic, form, digest, messageId, createdAt } = event;
+  const created = createdAt === undefined ? {} : { createdAtMs: createdAt.getTime() };
   const envelope = JSON.parse(event.envelope) as EventEnvelope;
   const written = original === undefined ? {} : { writtenDigest: original.digest };
-  return { event: { envelope, aggregate, topic, form, digest, ...written, messageId }, state, attempts, revision };
+  return {
+    event: { envelope, aggregate, topic, form, digest, ...written, messageId, ...created },
+    state,
+    attempts,
+    revision,
+  };
 }

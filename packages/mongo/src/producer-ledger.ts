@@ -213,6 +213,7 @@ function answerOf({ database }: Reading, document: OutboxDocument): LedgerAnswer
       // As the relay sends it: the digest of an original was made when it was written.
       digest: form === 'original' ? row.digest : digestOf(envelope),
       messageId: document.publication?.messageId ?? `ledger:${row.eventId}`,
+      ...(row.createdAtMs === undefined ? {} : { createdAtMs: row.createdAtMs }),
     },
   };
 }

@@ -2,6 +2,7 @@ import type { EventHeaders } from '@nightporter/contracts';
 import { isNightporterError } from '@nightporter/protocol';
 import type { ClientSession } from 'mongodb';
 import type { OutboxCollections } from './collections.js';
+import { datedByDatabase } from './database-date.js';
 import { documentOf, draftEvent, type Draft, type DraftRules } from './draft.js';
 import { insertEvents } from './events.js';
 import { failureOf, markTransient } from './failures.js';
@@ -46,7 +47,7 @@ async function write(collections: OutboxCollections, session: ClientSession, dra
   assertInTransaction(session);
   try {
     const document = documentOf(draft, await raiseHead({ heads: collections.heads, session }, draft.head));
-    await insertEvents(collections.outbox, session, [document]);
+    await insertEvents(collections.outbox, session, await datedByDatabase([document], collections.now));
     return emittedOf(document, draft.correlationId);
   } catch (error) {
     if (isNightporterError(error)) throw error;

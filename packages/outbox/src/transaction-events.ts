@@ -2,6 +2,7 @@ import type { EventHeaders, OutboxDocument } from '@nightporter/contracts';
 import { NightporterError, aggregateVersion, type AggregateKey, type EventId } from '@nightporter/protocol';
 import type { ClientSession } from 'mongodb';
 import type { OutboxCollections } from './collections.js';
+import { datedByDatabase } from './database-date.js';
 import { documentOf, draftEvent, type Draft, type DraftRules } from './draft.js';
 import { insertEvents } from './events.js';
 import { raiseHead, refusalOf, type Head } from './heads.js';
@@ -89,7 +90,7 @@ export class TransactionEvents {
     if (this.#documents.length === 0) return [];
     await this.#storeCountedHeads();
     const { session, collections } = this.#options;
-    await insertEvents(collections.outbox, session, this.#documents);
+    await insertEvents(collections.outbox, session, await datedByDatabase(this.#documents, collections.now));
     return this.#receipts;
   }
 

@@ -5,7 +5,7 @@ import { uuidv7 } from 'uuidv7';
 export interface OutboxWorld {
   readonly clock: Clock;
   readonly random: Random;
-  /** Date of the producer's clock, for occurredAt and createdAt. */
+  /** Date of the producer's clock, for occurredAt. */
   readonly today: () => Date;
   readonly newEventId: () => EventId;
 }

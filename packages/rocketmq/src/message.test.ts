@@ -60,6 +60,12 @@ describe('the message of a row', () => {
     });
   });
 
+  it('tells when the event was written, where its row says so', () => {
+    expect(built({ createdAtMs: 1_767_322_000_123 }).properties.get(MESSAGE_PROPERTIES.createdAt)).toBe(
+      '1767322000123',
+    );
+  });
+
   it('has, as a tombstone, no data and the digest of what is sent', () => {
     const message = built({ form: 'tombstone' });
     expect(decodeEnvelope(message.body)).toMatchObject({ kind: 'envelope', envelope: { data: null } });

@@ -73,6 +73,7 @@ function build({ row, epoch }: PublishRequest): OutgoingMessage {
     [MESSAGE_PROPERTIES.source, row.source],
     [MESSAGE_PROPERTIES.eventVersion, String(row.eventVersion)],
   ]);
+  if (row.createdAtMs !== undefined) properties.set(MESSAGE_PROPERTIES.createdAt, String(row.createdAtMs));
   const { traceparent } = envelope;
   // A malformed trace context is no reason to hold an event back; the envelope still has it.
   if (traceparent !== undefined && TRACEPARENT.test(traceparent)) {

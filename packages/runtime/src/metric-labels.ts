@@ -15,7 +15,7 @@ export const METRIC_LABELS = {
   code: 'a code of [errors.md](errors.md)',
   reason: 'one of a handful of sentences in the code',
   resumed: '`true` or `false`',
-  within: '`true` or `false`',
+  within: '`true` or `false`: whether something took no longer than its limit',
   http_request_method: 'a method that is routed, else `_OTHER`',
   http_route: 'the pattern of a route, else `unmatched`',
   http_response_status_code: 'an HTTP status',

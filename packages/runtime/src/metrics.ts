@@ -69,6 +69,8 @@ export interface MetricsOptions {
   readonly service: string;
   /** Those of `/readyz`. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** Ends of buckets, by the key of a histogram, that a setting adds to those of the table. */
+  readonly buckets?: Readonly<Record<string, readonly number[]>>;
 }
 
 /** What is not there by then is left out of the answer. */
@@ -77,13 +79,13 @@ const FILL_MS = 3_000;
 /** Registers every metric of the table, of {@link PROCESS_METRICS} and of Node itself. */
 export function createMetrics<const Table extends MetricTable>(
   table: Table,
-  { checks, service }: MetricsOptions,
+  { buckets = {}, checks, service }: MetricsOptions,
 ): Metrics<Table> {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
   const own = instruments(PROCESS_METRICS, registry);
-  const { counters, gauges, histograms } = instruments(table, registry);
+  const { counters, gauges, histograms } = instruments(table, registry, buckets);
   const totals = new Map<string, number>();
   const fills: (() => Promise<void> | void)[] = [
     async () => {
@@ -126,6 +128,7 @@ type LabelsGiven = Readonly<Record<string, string>>;
 function instruments(
   table: MetricTable,
   registry: Registry,
+  added: Readonly<Record<string, readonly number[]>> = {},
 ): {
   counters: ReadonlyMap<string, Counter>;
   gauges: ReadonlyMap<string, Gauge>;
@@ -138,8 +141,10 @@ function instruments(
     const options = { name, help, labelNames: [...labels], registers: [registry] };
     if (kind === 'counter') counters.set(key, new Counter(options));
     else if (kind === 'gauge') gauges.set(key, new Gauge(options));
-    else
-      histograms.set(key, new Histogram({ ...options, ...(buckets === undefined ? {} : { buckets: [...buckets] }) }));
+    else {
+      const ends = [...new Set([...(buckets ?? []), ...(added[key] ?? [])])].sort((left, right) => left - right);
+      histograms.set(key, new Histogram({ ...options, buckets: ends }));
+    }
   }
   return { counters, gauges, histograms };
 }

@@ -33,6 +33,25 @@ export const CONSUMER_METRICS = {
     labels: ['group', 'event_type', 'outcome'],
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
   },
+  endToEnd: {
+    kind: 'histogram',
+    name: 'nightporter_consumer_end_to_end_latency_seconds',
+    help: 'From the write of an event in its transaction until it was settled in the group, both on the database’s clock. One bucket ends at SLO_LATENCY_MS. Events from before the group was registered do not count, nor those of a producer that is read over HTTP: its clock is another.',
+    labels: ['group'],
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+  },
+  sloEvents: {
+    kind: 'counter',
+    name: 'nightporter_consumer_slo_events_total',
+    help: 'The same events by whether that took no longer than SLO_LATENCY_MS, so that rules need not know it. The objective: 99.5 % within.',
+    labels: ['group', 'within'],
+  },
+  sloLatency: {
+    kind: 'gauge',
+    name: 'nightporter_consumer_slo_latency_seconds',
+    help: 'SLO_LATENCY_MS.',
+    labels: ['group'],
+  },
   duplicates: {
     kind: 'counter',
     name: 'nightporter_consumer_duplicates_total',

@@ -3,6 +3,7 @@ import type { GroupFigures } from '@nightporter/mongo';
 import { describe, expect, it } from 'vitest';
 import { createConsumerMetrics } from './metrics.js';
 
+const NOW_MS = 1_000_000;
 const none = { rows: 0, oldestAgeMs: null };
 const FIGURES: GroupFigures = {
   waiting: {
@@ -13,7 +14,7 @@ const FIGURES: GroupFigures = {
     aside: none,
   },
   isCapped: false,
-  standings: [{ producer: 'orders', state: 'live', watermarkAgeMs: 12_000 }],
+  standings: [{ producer: 'orders', state: 'live', watermarkAgeMs: 12_000, registeredAtMs: NOW_MS - 60_000 }],
 };
 
 const snapshot: ConsumerSnapshot = {
@@ -47,7 +48,7 @@ const snapshot: ConsumerSnapshot = {
 };
 
 function consumerMetrics(stats: () => Promise<GroupFigures> = () => Promise.resolve(FIGURES)) {
-  const { metrics, observe, handlerRan } = createConsumerMetrics({
+  const { metrics, observe, handlerRan, registered } = createConsumerMetrics({
     service: 'test',
     group: 'g',
     topics: ['orders-events'],
@@ -55,6 +56,11 @@ function consumerMetrics(stats: () => Promise<GroupFigures> = () => Promise.reso
     checks: {},
     snapshot: () => snapshot,
     stats: { read: stats },
+    ages: (momentMs, told) => {
+      told(NOW_MS - momentMs);
+    },
+    sloLatencyMs: 700,
+    topicsOnOneClock: ['orders-events'],
   });
   const read = async (name: string, { zeros = false } = {}): Promise<readonly string[]> => {
     const { text } = await metrics.read();
@@ -66,7 +72,7 @@ function consumerMetrics(stats: () => Promise<GroupFigures> = () => Promise.reso
         .replace('{,', '{'),
     );
   };
-  return { observe, handlerRan, read };
+  return { observe, handlerRan, registered, read };
 }
 
 const event = (topic: string) => ({ topic }) as IncomingEvent;
@@ -104,6 +110,25 @@ describe('the metrics of a consumer group', () => {
     expect(await read('nightporter_consumer_handler_duration_seconds_sum')).toEqual([
       '{event_type="OrderPaid",outcome="completed"} 0.04',
     ]);
+  });
+
+  it('measure from the write of an event until it is settled, and not what was written before the group came', async () => {
+    const { observe, read, registered } = consumerMetrics();
+    const settled = (ageMs: number): ConsumerEvent => ({
+      kind: 'settled',
+      event: { ...event('orders-events'), createdAtMs: NOW_MS - ageMs },
+      outcome: 'applied',
+      attempt: 1,
+    });
+    observe(settled(1));
+    await registered();
+    for (const ageMs of [700, 701, 60_000, 60_001]) observe(settled(ageMs));
+    observe({ ...settled(1), event: { ...event('of-another-cluster'), createdAtMs: NOW_MS } } as ConsumerEvent);
+    expect(await read('nightporter_consumer_slo_events_total')).toEqual(['{within="true"} 1', '{within="false"} 2']);
+    const buckets = await read('nightporter_consumer_end_to_end_latency_seconds_bucket', { zeros: true });
+    expect(buckets).toContain('{le="0.7"} 1');
+    expect(buckets).toContain('{le="60"} 3');
+    expect(buckets).toContain('{le="+Inf"} 3');
   });
 
   it('take the engine’s own counts over', async () => {

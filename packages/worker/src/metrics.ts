@@ -1,5 +1,5 @@
-import type { ConsumerEvent, ConsumerObserver, ConsumerSnapshot } from '@nightporter/consumer';
-import { WAITING_STATES, type GroupFigures, type GroupStats } from '@nightporter/mongo';
+import type { ConsumerEvent, ConsumerObserver, ConsumerSnapshot, IncomingEvent } from '@nightporter/consumer';
+import { WAITING_STATES, type Ages, type GroupFigures, type GroupStats } from '@nightporter/mongo';
 import type { ErrorCode } from '@nightporter/protocol';
 import { createMetrics, type Metrics, type ReadinessCheck } from '@nightporter/runtime';
 import type { HandlerObserver } from './handlers.js';
@@ -17,6 +17,11 @@ export interface ConsumerMetricsOptions {
   /** Null until the consumer is composed. */
   readonly snapshot: () => ConsumerSnapshot | null;
   readonly stats: GroupStats;
+  readonly ages: Ages;
+  /** Topics whose producers have the clock of the group’s own database. */
+  readonly topicsOnOneClock: readonly string[];
+  /** What the service level allows from commit to settled. */
+  readonly sloLatencyMs: number;
 }
 
 /** The metrics of one group: counted from what the consumer tells, and looked up in its snapshot and database at each scrape. */
@@ -24,9 +29,13 @@ export function createConsumerMetrics(options: ConsumerMetricsOptions): {
   readonly metrics: ConsumerMetrics;
   readonly observe: ConsumerObserver;
   readonly handlerRan: HandlerObserver;
+  /** To be called once the group is registered, and before it consumes: from then on events count for its latency. */
+  readonly registered: () => Promise<void>;
 } {
-  const { checks, group, service, snapshot, stats } = options;
-  const metrics = createMetrics(CONSUMER_METRICS, { service, checks });
+  const { checks, group, service, sloLatencyMs, snapshot, stats } = options;
+  const buckets = { endToEnd: [sloLatencyMs / 1_000] };
+  const metrics = createMetrics(CONSUMER_METRICS, { service, checks, buckets });
+  const latency = new LatencyMetrics(metrics, options);
   showZeros(metrics, options);
   metrics.beforeScrape(() => {
     const now = snapshot();
@@ -42,6 +51,10 @@ export function createConsumerMetrics(options: ConsumerMetricsOptions): {
     metrics,
     observe: (event) => {
       count(metrics, options, event);
+      if (event.kind === 'settled') latency.settled(event.event);
+    },
+    registered: async () => {
+      latency.begin(await figures.read());
     },
     handlerRan: ({ eventType, outcome, durationMs }) => {
       metrics.observe('handlerDuration', { group, event_type: eventType, outcome }, durationMs / 1_000);
@@ -57,6 +70,34 @@ const DEAD_LETTER_CODES: readonly ErrorCode[] = [
   'NP_POSITION_LOST',
 ];
 const SET_ASIDE_CODES: readonly ErrorCode[] = ['NP_MESSAGE_UNREADABLE', 'NP_VERSION_CONFLICT', 'NP_DIGEST_MISMATCH'];
+
+/** From commit to settled, of what was written since the group is there: history that it takes in at its start was never late. */
+class LatencyMetrics {
+  readonly #metrics: ConsumerMetrics;
+  readonly #options: ConsumerMetricsOptions;
+  #fromMs = Number.POSITIVE_INFINITY;
+
+  constructor(metrics: ConsumerMetrics, options: ConsumerMetricsOptions) {
+    this.#metrics = metrics;
+    this.#options = options;
+    const { group, sloLatencyMs } = options;
+    metrics.set('sloLatency', { group }, sloLatencyMs / 1_000);
+    for (const within of ['true', 'false']) metrics.count('sloEvents', { group, within }, 0);
+  }
+
+  begin({ standings }: GroupFigures): void {
+    this.#fromMs = Math.max(...standings.map(({ registeredAtMs }) => registeredAtMs));
+  }
+
+  settled({ createdAtMs, topic }: IncomingEvent): void {
+    const { ages, group, sloLatencyMs, topicsOnOneClock } = this.#options;
+    if (createdAtMs === undefined || createdAtMs < this.#fromMs || !topicsOnOneClock.includes(topic)) return;
+    ages(createdAtMs, (ageMs) => {
+      this.#metrics.observe('endToEnd', { group }, ageMs / 1_000);
+      this.#metrics.count('sloEvents', { group, within: String(ageMs <= sloLatencyMs) });
+    });
+  }
+}
 
 /** An alarm on a rise does not see the first of a series that was not there before. */
 function showZeros(metrics: ConsumerMetrics, { group, topics }: ConsumerMetricsOptions): void {

@@ -156,6 +156,14 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       default: '10000',
       description: 'Age of a published event at which the group no longer waits for the broker to bring it.',
     }),
+    sloLatencyMs: setting({
+      name: 'SLO_LATENCY_MS',
+      kind: integer({ min: 1, max: 3_600_000 }),
+      unit: 'ms',
+      default: '5000',
+      description:
+        'From commit to settled, on the database’s clock: what takes longer counts against the service level of the group. Changes figures and nothing else.',
+    }),
     gapWaitMs: setting({
       name: 'GAP_WAIT_MS',
       kind: integer({ min: 100, max: 3_600_000 }),

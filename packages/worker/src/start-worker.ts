@@ -3,6 +3,7 @@ import type { EventDefinition } from '@nightporter/contracts';
 import {
   closeMongo,
   connectMongo,
+  createAges,
   createGroupStats,
   createGroupStores,
   engineOf,
@@ -128,6 +129,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const { archiveFolder, from, unavailable } = config;
   const registration = { client, group: config.group, database, from, unavailable, archiveFolder };
   const producers = await registerWithProducers(registration, subscriptions);
+  await told.registered();
   const filter = definition.duplicateFilter?.(resources);
   opened.push(async () => filter?.close?.());
   const drainMs = Math.max(50, Math.floor(config.shutdownMs * DRAIN_SHARE));
@@ -217,7 +219,7 @@ function observation({ name, config, client, subscriptions, consumer, companion,
   // Where a producer is read over HTTP, its database and its clock are another cluster's.
   const own = subscriptions.filter(({ ledgerServer }) => ledgerServer === null);
   const producers = [...new Set(own.map(({ producerDatabase }) => producerDatabase))];
-  const { metrics, observe, handlerRan } = createConsumerMetrics({
+  const { metrics, ...recorders } = createConsumerMetrics({
     service: name,
     group,
     topics: subscriptions.map(({ topic }) => topic),
@@ -225,13 +227,16 @@ function observation({ name, config, client, subscriptions, consumer, companion,
     checks,
     snapshot: () => consumer()?.snapshot() ?? null,
     stats: createGroupStats({ client, database, group, producers }),
+    ages: createAges(client),
+    topicsOnOneClock: own.map(({ topic }) => topic),
+    sloLatencyMs: config.sloLatencyMs,
   });
   const status = () => {
     const beside = companion();
     const snapshot = consumer()?.snapshot() ?? { state: 'preflight' };
     return beside === null ? snapshot : { ...snapshot, [beside.name]: beside.snapshot() };
   };
-  return { observe, handlerRan, served: { checks, metrics, status } };
+  return { ...recorders, served: { checks, metrics, status } };
 }
 
 /** One client per topic: the client's start-up can hang with several. */

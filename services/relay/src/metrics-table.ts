@@ -19,6 +19,13 @@ export const RELAY_METRICS = {
     help: 'Age of the oldest event of a status, by the database’s clock; 0 where there is none.',
     labels: ['status'],
   },
+  publishDelay: {
+    kind: 'histogram',
+    name: 'nightporter_outbox_publish_delay_seconds',
+    help: 'From the write of an event in its transaction until the broker had it, both on the database’s clock.',
+    labels: ['topic'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+  },
   figuresAge: {
     kind: 'gauge',
     name: 'nightporter_outbox_figures_age_seconds',

@@ -4,6 +4,7 @@ import { PublishError, type RelayCounts, type RelayEvent, type RelaySnapshot } f
 import { describe, expect, it } from 'vitest';
 import { createRelayMetrics } from './metrics.js';
 
+const NOW_MS = 1_000_000;
 const row = (topic: string, id = '1'): OutboxRow => ({ topic, eventId: eventId(id) }) as OutboxRow;
 const failed = (failure: PublishError['failure'], of: OutboxRow, cause?: Error): RelayEvent => ({
   kind: 'send-failed',
@@ -14,7 +15,14 @@ const failed = (failure: PublishError['failure'], of: OutboxRow, cause?: Error):
 const published = (of: OutboxRow): RelayEvent => ({ kind: 'published', row: of, messageId: 'm', sendMs: 20 });
 
 function relayMetrics(snapshot: () => RelaySnapshot | null = () => null) {
-  const { metrics, observe } = createRelayMetrics({ topics: ['orders'], checks: {}, snapshot });
+  const { metrics, observe } = createRelayMetrics({
+    topics: ['orders'],
+    checks: {},
+    snapshot,
+    ages: (momentMs, told) => {
+      told(NOW_MS - momentMs);
+    },
+  });
   const read = async (name: string): Promise<readonly string[]> => {
     const { text } = await metrics.read();
     const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) && !line.endsWith(' 0'));
@@ -87,6 +95,15 @@ describe('the metrics of the relay', () => {
     ]);
     expect(await read('nightporter_relay_send_duration_seconds_sum')).toEqual([
       'nightporter_relay_send_duration_seconds_sum{topic="orders"} 0.02',
+    ]);
+  });
+
+  it('measure from the write of an event until the broker has it', async () => {
+    const { observe, read } = relayMetrics();
+    observe(published({ ...row('orders'), createdAtMs: NOW_MS - 250 }));
+    observe(published(row('orders')));
+    expect(await read('nightporter_outbox_publish_delay_seconds_sum')).toEqual([
+      'nightporter_outbox_publish_delay_seconds_sum{topic="orders"} 0.25',
     ]);
   });
 

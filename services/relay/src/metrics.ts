@@ -7,6 +7,7 @@ import type {
   RelaySnapshot,
   ShardSnapshot,
 } from '@nightporter/relay';
+import type { Ages } from '@nightporter/mongo';
 import { createMetrics, type Metrics, type ReadinessCheck } from '@nightporter/runtime';
 import { FailedBefore } from './failed-before.js';
 import { RELAY_METRICS } from './metrics-table.js';
@@ -19,6 +20,7 @@ export interface RelayMetricsOptions {
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
   /** Null until the relay is composed. */
   readonly snapshot: () => RelaySnapshot | null;
+  readonly ages: Ages;
 }
 
 const OUTCOMES = ['published', 'transient', 'topic', 'permanent'] as const;
@@ -28,10 +30,10 @@ export function createRelayMetrics(options: RelayMetricsOptions): {
   readonly metrics: RelayMetrics;
   readonly observe: RelayObserver;
 } {
-  const { checks, snapshot } = options;
+  const { ages, checks, snapshot } = options;
   const metrics = createMetrics(RELAY_METRICS, { service: 'relay', checks });
   const topics = new Set(options.topics);
-  const sends = new SendMetrics(metrics, topics);
+  const sends = new SendMetrics(metrics, { topics, ages });
   metrics.beforeScrape(() => {
     const now = snapshot();
     if (now === null) return;
@@ -52,10 +54,12 @@ export function createRelayMetrics(options: RelayMetricsOptions): {
 class SendMetrics {
   readonly #metrics: RelayMetrics;
   readonly #topics: ReadonlySet<string>;
+  readonly #ages: Ages;
   readonly #failedBefore = new FailedBefore();
 
-  constructor(metrics: RelayMetrics, topics: ReadonlySet<string>) {
+  constructor(metrics: RelayMetrics, { topics, ages }: { topics: ReadonlySet<string>; ages: Ages }) {
     this.#metrics = metrics;
+    this.#ages = ages;
     this.#topics = topics;
     for (const topic of [...topics, 'other']) {
       for (const outcome of OUTCOMES) metrics.count('sends', { topic, outcome }, 0);
@@ -73,6 +77,11 @@ class SendMetrics {
   #published(row: OutboxRow, sendMs: number): void {
     const topic = this.#sent(row, 'published');
     this.#metrics.observe('sendDuration', { topic }, sendMs / 1_000);
+    if (row.createdAtMs !== undefined) {
+      this.#ages(row.createdAtMs, (ageMs) => {
+        this.#metrics.observe('publishDelay', { topic }, ageMs / 1_000);
+      });
+    }
     this.#failedBefore.forget(row.eventId);
   }
 

@@ -1,4 +1,11 @@
-import { closeMongo, connectMongo, createRelayStores, engineOf, ensureRelayCollections } from '@nightporter/mongo';
+import {
+  closeMongo,
+  connectMongo,
+  createAges,
+  createRelayStores,
+  engineOf,
+  ensureRelayCollections,
+} from '@nightporter/mongo';
 import { isNightporterError, namespace } from '@nightporter/protocol';
 import { createRelay, shardsOf, type Relay } from '@nightporter/relay';
 import { createPublisher, preflightTopic } from '@nightporter/rocketmq';
@@ -52,6 +59,7 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
     topics: config.topics,
     checks,
     snapshot: () => relay?.snapshot() ?? null,
+    ages: createAges(client),
   });
   const health = await createHealthServer({
     host: config.host,

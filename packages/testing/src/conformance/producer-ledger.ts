@@ -115,6 +115,8 @@ function describeVersions(makeFixture: () => Promise<LedgerFixture>): void {
         form: 'original',
         digest: row!.digest,
         messageId: `message of ${row!.eventId}`,
+        // Where a store dates its rows.
+        createdAtMs: answer?.kind === 'published' ? answer.event.createdAtMs : undefined,
       },
     });
   });

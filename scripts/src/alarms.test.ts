@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { knownMetrics, metricsIn, prometheusFiles, prometheusRules } from './promql.js';
+
+const rules = prometheusRules();
+const alerts = rules.filter(({ alert }) => alert !== undefined);
+
+describe('alarms', () => {
+  it('ask for no metric that does not exist', () => {
+    const known = knownMetrics();
+    const asked = rules.flatMap(({ expr }) => metricsIn(expr));
+    expect(asked.length).toBeGreaterThanOrEqual(rules.length);
+    expect(asked.filter((metric) => !known.has(metric))).toEqual([]);
+  });
+
+  it('have a severity, a sentence, and a section that says what it means, what to look at and what to do', () => {
+    const page = readFileSync(fileURLToPath(new URL('../../docs/operating/alarms.md', import.meta.url)), 'utf8');
+    const sections = new Map(
+      page
+        .split('\n### ')
+        .slice(1)
+        .map((section) => [section.split('\n', 1)[0], section]),
+    );
+    expect([...sections.keys()].toSorted()).toEqual(alerts.map(({ alert }) => alert).toSorted());
+    for (const { alert, labels, annotations } of alerts) {
+      expect(['critical', 'warning', 'info'], alert).toContain(labels?.['severity']);
+      expect(annotations?.['summary'], alert).toMatch(/\.$/);
+      expect(annotations?.['runbook'], alert).toBe(`docs/operating/alarms.md#${alert!.toLowerCase()}`);
+      for (const part of ['**Means:**', '**Look at:**', '**Do:**']) expect(sections.get(alert), alert).toContain(part);
+    }
+  });
+
+  it('are tested in the situation that each is for', () => {
+    const tested = prometheusFiles('tests')
+      .map((file) => readFileSync(file, 'utf8'))
+      .join('\n');
+    for (const { alert } of alerts) {
+      expect(tested, alert).toMatch(new RegExp(`alertname: ${alert!}\\n\\s+exp_alerts:\\n\\s+- exp_labels`));
+      expect(tested, alert).toMatch(new RegExp(`alertname: ${alert!}\\n\\s+exp_alerts: \\[\\]`));
+    }
+  });
+
+  const hasPromtool = spawnSync('promtool', ['--version']).error === undefined;
+  it.skipIf(!hasPromtool)('fire there and nowhere else, as promtool runs them', { timeout: 300_000 }, () => {
+    const check = spawnSync('promtool', ['check', 'rules', ...prometheusFiles('rules')], { encoding: 'utf8' });
+    expect(check.status, check.stdout + check.stderr).toBe(0);
+    const run = spawnSync('promtool', ['test', 'rules', ...prometheusFiles('tests')], { encoding: 'utf8' });
+    expect(run.status, run.stdout + run.stderr).toBe(0);
+  });
+});
