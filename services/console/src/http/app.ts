@@ -11,7 +11,7 @@ import { guard } from './guard.js';
 import { ledgerRoutes } from './ledger-routes.js';
 import { errorProblem, producerUnknown } from './problems.js';
 
-export interface ConsoleOptions extends Omit<HttpAppOptions, 'title' | 'description' | 'errorProblem'> {
+export interface ConsoleOptions extends Omit<HttpAppOptions, 'service' | 'title' | 'description' | 'errorProblem'> {
   readonly producers: Producers;
   readonly operations: Operations;
   /** How often those who look at `/v1/live` are told. */
@@ -30,7 +30,13 @@ export async function buildConsole({
   tokens,
   ...options
 }: ConsoleOptions): Promise<FastifyInstance> {
-  const app = await createHttpApp({ ...options, title: 'nightporter ops', description: DESCRIPTION, errorProblem });
+  const app = await createHttpApp({
+    ...options,
+    service: 'console',
+    title: 'nightporter ops',
+    description: DESCRIPTION,
+    errorProblem,
+  });
   const producerOf = (name: string): Producer => {
     const producer = producers.get(name);
     if (producer === undefined) throw producerUnknown(name, producers.keys());
