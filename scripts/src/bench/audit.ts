@@ -123,7 +123,7 @@ async function write(client: MongoClient, { aggregates, count, from, progress, v
   for (let start = from; start < from + count; start += WRITE) {
     const end = Math.min(start + WRITE, from + count);
     const rows = Array.from({ length: end - start }, (_, index) =>
-      rowOf(start + index, (start + index) % aggregates, versions),
+      rowOf({ index: start + index, aggregate: (start + index) % aggregates, versions, from }),
     );
     await writeRows(client, rows);
     if ((end - from) % 50_000 === 0) progress(`${end - from} of ${count} events written`);
@@ -136,12 +136,17 @@ async function write(client: MongoClient, { aggregates, count, from, progress, v
 
 const BEGAN_MS = Date.now() - 60_000;
 
-function rowOf(index: number, aggregate: number, versions: Map<number, number>): OutboxDocument {
+function rowOf({
+  aggregate,
+  from,
+  index,
+  versions,
+}: Pick<Load, 'versions' | 'from'> & { readonly index: number; readonly aggregate: number }): OutboxDocument {
   const version = (versions.get(aggregate) ?? 0) + 1;
   versions.set(aggregate, version);
   const identity = { source: SOURCE, aggregateType: 'sample', aggregateId: `aggregate-${aggregate}` };
-  // Rows are published in bulk: some of them at one moment.
-  const at = new Date(BEGAN_MS + Math.floor(index / 10));
+  // Some are published at one moment. What comes after the first audit is published after it, as its mark relies upon.
+  const at = new Date(from === 0 ? BEGAN_MS + Math.floor(index / 10) : Date.now());
   const eventKey = defaultEventKey(identity);
   const event = {
     _id: idOf(index),
