@@ -2,6 +2,7 @@ import { ordersCatalogue, type Catalogue, type OutboxDocument } from '@nightport
 import { connectMongo, ensureOutboxCollections } from '@nightporter/mongo';
 import {
   buildApp,
+  createLedgerOrderEvents,
   createMongoOrders,
   ensureOrdersCollections,
   ORDERS_SOURCE,
@@ -59,6 +60,7 @@ export async function startOrdersApi(
       idempotencyRetentionMs: 3_600_000,
       commandMs: options.commandMs ?? 8_000,
     }),
+    events: createLedgerOrderEvents({ client, database, source: ORDERS_SOURCE }),
     logger: createLogger({ name: 'orders-api', level: 'silent' }),
     checks: {},
     bodyBytesMax: 262_144,

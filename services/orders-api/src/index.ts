@@ -1,5 +1,6 @@
 export type { Order, OrderCommand, OrderEvent, OrderLine, OrderStatus } from './domain/order.js';
 export { buildApp, type AppOptions } from './http/app.js';
+export type { OrderEvents, OrderEventsPage, OrderEventView } from './order-events.js';
 export type { CommandOutcome, CommandRequest, CommandResult, ExpectedVersion, Orders } from './orders.js';
 export { ORDERS_SOURCE, ordersApi } from './service.js';
 export { applyCommand, type CommandOnOrder, type CommandScope, type OrderPlace } from './store/apply-command.js';
@@ -12,4 +13,5 @@ export {
   type PaymentDocument,
   type RefundDocument,
 } from './store/documents.js';
+export { createLedgerOrderEvents, type LedgerOrderEventsOptions } from './store/ledger-order-events.js';
 export { createMongoOrders, type MongoOrdersOptions } from './store/mongo-orders.js';

@@ -5,6 +5,7 @@ import type { ConfigOf, RunningService, ServiceContext, ServiceDefinition } from
 import { buildApp } from './http/app.js';
 import { ordersApiSettings } from './settings.js';
 import { ensureOrdersCollections } from './store/documents.js';
+import { createLedgerOrderEvents } from './store/ledger-order-events.js';
 import { createMongoOrders } from './store/mongo-orders.js';
 
 /** Names this producer in every event; part of each order's identity, never to be changed. */
@@ -25,6 +26,7 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof ordersAp
       idempotencyRetentionMs: config.idempotencyHours * HOUR_MS,
       commandMs: config.commandMs,
     }),
+    events: createLedgerOrderEvents({ client, database, source: ORDERS_SOURCE }),
     logger,
     checks: {
       // Needs a primary: without one no command can be carried out.

@@ -33,6 +33,7 @@ let app: FastifyInstance;
 beforeAll(async () => {
   app = await buildApp({
     orders: memoryOrders(),
+    events: { read: () => Promise.resolve(null) },
     logger: createLogger({ name: 'test', level: 'silent' }),
     checks: { database: () => 'no primary' },
     bodyBytesMax: 10_000,
@@ -134,6 +135,7 @@ describe('the orders API', () => {
       '/orders/{orderId}/cancel',
       '/orders/{orderId}/complete',
       '/payments/callback',
+      '/orders/{orderId}/events',
     ]);
   });
 });

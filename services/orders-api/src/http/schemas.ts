@@ -136,3 +136,69 @@ export const listAnswer = z.object({
   orders: z.array(orderAnswer).readonly(),
   next: z.string().nullable().describe('Pass it as cursor to get the next page; null on the last one.'),
 });
+
+const eventCursor = z
+  .string()
+  .regex(CURSOR, { error: 'must be the "next" of a page' })
+  .transform((value) => Number(Buffer.from(value, 'base64url').toString('utf8')))
+  .refine((version) => Number.isSafeInteger(version) && version >= 0, { error: 'must be the "next" of a page' });
+
+export const eventsQuery = z.strictObject({
+  limit: z.coerce.number().int().min(1).max(200).default(50).describe('Events on a page.'),
+  cursor: eventCursor.optional().describe('The "next" of the page before.'),
+});
+
+export const eventsAnswer = z
+  .object({
+    events: z
+      .array(
+        z.object({
+          version: z.number().describe('The place in the order’s story: 1, 2, 3 … without a hole.'),
+          event: z
+            .object({
+              eventId: z.string(),
+              eventType: z.string(),
+              occurredAt: z.string(),
+              topic: z.string(),
+              status: z
+                .enum(['PENDING', 'PROCESSING', 'PUBLISHED', 'FAILED', 'DEAD'])
+                .describe(
+                  'PUBLISHED: the broker has it. FAILED: it will be tried again. DEAD: it waits for an operator.',
+                ),
+              publishedAt: z.string().nullable(),
+            })
+            .nullable()
+            .describe('null: it was committed, and retention has deleted it.'),
+          groups: z
+            .record(z.string(), z.string())
+            .describe(
+              'Consumer group → applied, ignored, skipped …; parked: <state>; missing (not there yet); past (settled long ago); before-start.',
+            ),
+        }),
+      )
+      .readonly(),
+    next: z.string().nullable().describe('Pass it as cursor to get the next page; null on the last one.'),
+    notKnown: z.array(z.string()).readonly().describe('What could not be found out, in whole sentences.'),
+  })
+  .meta({
+    examples: [
+      {
+        events: [
+          {
+            version: 1,
+            event: {
+              eventId: '019a0000-0000-7000-8000-000000000001',
+              eventType: 'OrderCreated',
+              occurredAt: '2026-11-30T12:00:00.000Z',
+              topic: 'orders-events',
+              status: 'PUBLISHED',
+              publishedAt: '2026-11-30T12:00:00.012Z',
+            },
+            groups: { inventory: 'applied', points: 'applied', notification: 'missing' },
+          },
+        ],
+        next: null,
+        notKnown: [],
+      },
+    ],
+  });
