@@ -32,6 +32,7 @@ describe('the collections', () => {
         ...[
           'relay_checkpoints',
           'relay_controls',
+          'relay_doubted_indexes',
           'relay_instances',
           'relay_leases',
           'relay_repairs',

@@ -5,16 +5,18 @@ import { capturePipeline } from './capture-pipeline.js';
 import { MongoCaptureStream } from './capture-stream.js';
 import { createDatabaseClock } from './database-clock.js';
 import { ensureOutbox } from './collections.js';
+import type { IndexDoubts } from './index-doubts.js';
 
 export interface CaptureOptions {
   readonly client: MongoClient;
   readonly namespaces: readonly Namespace[];
+  readonly doubts: IndexDoubts;
   /** Told of what went wrong beside the stream. */
   readonly onWarning: (warning: NightporterError) => void;
 }
 
 /** One cluster-level change stream over all outboxes. */
-export function createCapture({ client, namespaces, onWarning }: CaptureOptions): Capture {
+export function createCapture({ client, doubts, namespaces, onWarning }: CaptureOptions): Capture {
   const clock = createDatabaseClock(client);
 
   async function open({
@@ -31,7 +33,11 @@ export function createCapture({ client, namespaces, onWarning }: CaptureOptions)
       pipeline: capturePipeline(namespaces, slots),
       after,
       clock,
-      recreate: (namespace) => ensureOutbox(client, namespace),
+      recreate: async (namespace) => {
+        // First: from the moment that there is an index again, it may lack rows.
+        await doubts.raise(namespace);
+        await ensureOutbox(client, namespace);
+      },
       onWarning,
     });
     await stream.open();

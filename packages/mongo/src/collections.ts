@@ -20,6 +20,7 @@ export const RELAY_COLLECTIONS = {
   checkpoints: 'relay_checkpoints',
   repairs: 'relay_repairs',
   controls: 'relay_controls',
+  doubtedIndexes: 'relay_doubted_indexes',
   actions: 'operator_actions',
 } as const;
 
@@ -109,6 +110,7 @@ const RELAY_PLAN: Plan = {
   [RELAY_COLLECTIONS.checkpoints]: [],
   [RELAY_COLLECTIONS.repairs]: [{ name: 'newest', key: { shard: 1, at: -1 } }],
   [RELAY_COLLECTIONS.controls]: [],
+  [RELAY_COLLECTIONS.doubtedIndexes]: [],
   [RELAY_COLLECTIONS.actions]: ACTION_INDEXES,
 };
 

@@ -1,6 +1,6 @@
 import type { InboxOutcome, ParkedFailure, ParkedState } from '@nightporter/consumer';
 import type { PublicationForm } from '@nightporter/contracts';
-import type { AggregateKey, Epoch, EventId } from '@nightporter/protocol';
+import type { AggregateKey, Epoch, EventId, Namespace } from '@nightporter/protocol';
 import type { Binary, ObjectId } from 'mongodb';
 
 /** `relay_leases`: `_id` is the shard. */
@@ -50,6 +50,13 @@ export interface RepairDocument {
   readonly reason: string;
   readonly rows: number;
   readonly at: Date;
+}
+
+/** `relay_doubted_indexes`: an outbox whose indexes were created under a load, and may lack rows. */
+export interface DoubtedIndexesDocument {
+  readonly _id: Namespace;
+  /** Database clock; what was open then may have escaped the indexes. */
+  readonly since: Date;
 }
 
 /** `relay_controls`: what is paused; `_id` is `all`, or `topic:` and the topic. */

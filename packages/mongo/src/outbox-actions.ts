@@ -4,7 +4,7 @@ import type { ClientSession, Document, MongoClient } from 'mongodb';
 import { namespaceParts } from './collections.js';
 import { durableDatabase } from './database.js';
 import { assertOperator, literals, recordAction, runAction } from './operator-actions.js';
-import { outboxCollection } from './outbox-reader.js';
+import { outboxCollection } from './outbox-collection.js';
 
 /**
  * An operator's actions on outbox rows, each in one transaction with its record in `operator_actions` of the same database. Besides what

@@ -4,7 +4,7 @@ import type { Mark, MarkOutcome, OutboxMarker } from '@nightporter/relay';
 import type { AnyBulkWriteOperation, Document, Filter, MongoClient } from 'mongodb';
 import { groupedBy, partsOf } from './batches.js';
 import { guarded } from './driver-errors.js';
-import { outboxCollection } from './outbox-reader.js';
+import { outboxCollection } from './outbox-collection.js';
 
 type Published = Extract<Mark, { kind: 'published' }>;
 type Conditional = Exclude<Mark, Published>;

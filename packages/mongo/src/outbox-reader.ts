@@ -8,7 +8,7 @@ import {
   type Slot,
 } from '@nightporter/protocol';
 import type { OutboxReader, RowReference, SweepCursor } from '@nightporter/relay';
-import type { Collection, Filter, MongoClient, Sort } from 'mongodb';
+import type { Filter, FindOptions, MongoClient, Sort } from 'mongodb';
 import { filedAmong } from './archive-catalogue.js';
 import { archivesOf } from './archives.js';
 import { groupedBy, mapAtOnce, partsOf } from './batches.js';
@@ -16,16 +16,21 @@ import { OUTBOX_COLLECTIONS, namespaceParts } from './collections.js';
 import { durableDatabase } from './database.js';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.js';
 import { guarded } from './driver-errors.js';
+import type { Doubted, IndexDoubts } from './index-doubts.js';
+import { outboxCollection } from './outbox-collection.js';
 import { needsMoment, outboxRow } from './outbox-rows.js';
-
-type Documents = Collection<OutboxDocument>;
 
 interface Reading {
   readonly client: MongoClient;
   readonly clock: DatabaseClock;
   readonly claimMs: number;
   readonly owner: string;
+  /** Outboxes that are to be scanned: rows may be missing from their indexes. */
+  readonly doubted: Doubted;
 }
+
+/** Past every index. */
+const BY_SCAN: FindOptions = { hint: { $natural: 1 } };
 
 const IN_ORDER: Sort = { source: 1, aggregateType: 1, aggregateId: 1, aggregateVersion: 1 };
 
@@ -37,24 +42,25 @@ export interface OutboxReaderOptions {
   readonly claimMs: number;
   /** The relay that reads: its own claims are shown as PENDING. */
   readonly owner: string;
+  readonly doubts: IndexDoubts;
 }
 
-/** Reads outboxes on the index of what is unsettled, and by id. */
-export function createOutboxReader({ client, namespaces, claimMs, owner }: OutboxReaderOptions): OutboxReader {
-  const reading: Reading = { client, clock: createDatabaseClock(client), claimMs, owner };
+/** Reads outboxes on the index of what is unsettled, or by scan where that may lack rows, and by id. */
+export function createOutboxReader(options: OutboxReaderOptions): OutboxReader {
+  const { client, namespaces, claimMs, doubts, owner } = options;
+  const clock = createDatabaseClock(client);
+  const reading = (doubted: Doubted): Reading => ({ client, clock, claimMs, owner, doubted });
+  const byId = reading(new Set());
   const swept = [...namespaces].sort();
   return {
     readUnsettled: (request) =>
-      guarded(`reading slot ${request.slot} of ${swept.join(', ')}`, () => readUnsettled(reading, swept, request)),
+      guarded(`reading slot ${request.slot} of ${swept.join(', ')}`, () =>
+        doubts.read((doubted) => readUnsettled(reading(doubted), swept, request)),
+      ),
     readLanes: (lanes, limitPerAggregate) =>
-      guarded('reading lanes', () => readLanes(reading, lanes, limitPerAggregate)),
-    lookUp: (references) => guarded('looking outbox rows up', () => lookUp(reading, references)),
+      guarded('reading lanes', () => doubts.read((doubted) => readLanes(reading(doubted), lanes, limitPerAggregate))),
+    lookUp: (references) => guarded('looking outbox rows up', () => lookUp(byId, references)),
   };
-}
-
-export function outboxCollection(client: MongoClient, namespace: Namespace): Documents {
-  const { database, collection } = namespaceParts(namespace);
-  return durableDatabase(client, database).collection<OutboxDocument>(collection);
 }
 
 async function readUnsettled(
@@ -68,7 +74,8 @@ async function readUnsettled(
     if (after !== null && namespace < after.namespace) continue;
     for (const filter of pageFilters(slot, after?.namespace === namespace ? after : null)) {
       if (rows.length === limit) return rows;
-      const found = outboxCollection(reading.client, namespace).find(filter).sort(IN_ORDER);
+      const options = reading.doubted.has(namespace) ? BY_SCAN : {};
+      const found = outboxCollection(reading.client, namespace).find(filter, options).sort(IN_ORDER);
       rows.push(...(await rowsOf(reading, namespace, await found.limit(limit - rows.length).toArray())));
     }
   }
@@ -105,7 +112,7 @@ async function readLanes(
     const slots = await slotsOf(reading.client, namespace, aggregates);
     const found = await mapAtOnce(aggregates, LANES_AT_ONCE, (aggregate) =>
       outbox
-        .find(laneFilter(aggregate, slots.get(aggregate)))
+        .find(laneFilter(aggregate, slots.get(aggregate)), reading.doubted.has(namespace) ? BY_SCAN : {})
         .sort({ aggregateVersion: 1 })
         .limit(limit)
         .toArray(),

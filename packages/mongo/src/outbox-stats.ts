@@ -2,7 +2,7 @@ import { type Namespace } from '@nightporter/protocol';
 import type { HistoryFigures, OutboxFigures, OutboxStats, UnsettledFigures, UnsettledStatus } from '@nightporter/relay';
 import type { Document, MongoClient, Timestamp } from 'mongodb';
 import { guarded, messageOf } from './driver-errors.js';
-import { outboxCollection } from './outbox-reader.js';
+import { outboxCollection } from './outbox-collection.js';
 
 /** Rows of one outbox that are counted at most: a backlog is no reason to read it whole every few seconds. */
 export const COUNTED_MAX = 10_000;

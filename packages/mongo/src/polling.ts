@@ -4,7 +4,8 @@ import type { Polling } from '@nightporter/relay';
 import type { Filter, MongoClient } from 'mongodb';
 import { partsOf } from './batches.js';
 import { guarded } from './driver-errors.js';
-import { outboxCollection } from './outbox-reader.js';
+import type { IndexDoubts } from './index-doubts.js';
+import { outboxCollection } from './outbox-collection.js';
 
 /** The range of slots, which is all of them, lets the index serve it that begins with both. */
 const UNSETTLED: Filter<OutboxDocument> = { unsettled: true, slot: { $gte: 0 as Slot } };
@@ -20,14 +21,19 @@ const GIVEN_BACK = [{ $set: { status: 'PENDING', updatedAt: '$$NOW', revision: {
 const IDS_MAX = 200;
 
 /** Which slots have something to read, and the claims of relays that are gone, in all outboxes. */
-export function createPolling(client: MongoClient, namespaces: readonly Namespace[]): Polling {
+export function createPolling(
+  client: MongoClient,
+  { doubts, namespaces }: { readonly doubts: IndexDoubts; readonly namespaces: readonly Namespace[] },
+): Polling {
   return {
     busySlots: (slots) =>
       guarded(`asking which slots of ${namespaces.join(', ')} have unsettled rows`, async () => {
-        const busy = new Set<Slot>();
-        for (const namespace of namespaces) {
-          for (const slot of await outboxCollection(client, namespace).distinct('slot', UNSETTLED)) busy.add(slot);
-        }
+        const busy = await doubts.read(async (doubted) => {
+          // What an index lacks may be in any slot.
+          if (namespaces.some((namespace) => doubted.has(namespace))) return new Set(slots);
+          const found = namespaces.map((namespace) => outboxCollection(client, namespace).distinct('slot', UNSETTLED));
+          return new Set((await Promise.all(found)).flat());
+        });
         return slots.filter((slot) => busy.has(slot));
       }),
     takeBack: ({ slots, relay }) =>

@@ -17,6 +17,8 @@ import { createCapture } from './capture.js';
 import { createCheckpointStore } from './checkpoints.js';
 import { namespaceParts } from './collections.js';
 import { durableDatabase } from './database.js';
+import { createDatabaseClock } from './database-clock.js';
+import { createIndexDoubts, type IndexDoubtsOptions } from './index-doubts.js';
 import { createInstanceRegistry } from './instances.js';
 import { createLeaseStore } from './leases.js';
 import { createOutboxMarker } from './outbox-marker.js';
@@ -37,6 +39,8 @@ export interface RelayStoresOptions {
   readonly owner?: string;
   /** How long another relay's claim of a row stands before the row counts as PENDING again. Default 300,000 ms. */
   readonly claimMs?: number;
+  /** How long indexes that were created again are doubted at least, see index-doubts.ts. Default 90,000 ms, compared every 10,000 ms. */
+  readonly indexDoubts?: Pick<IndexDoubtsOptions, 'settleMs' | 'compareEveryMs'>;
   /** Told of what went wrong beside the ports' calls, such as indexes that cannot be created again. Default: ignored. */
   readonly onWarning?: (warning: NightporterError) => void;
 }
@@ -60,17 +64,18 @@ export function createRelayStores(options: RelayStoresOptions): RelayStores {
   const { client, namespaces, owner = '', claimMs = 300_000, onWarning = () => undefined } = options;
   namespaces.forEach(namespaceParts);
   const database = durableDatabase(client, options.database);
+  const doubts = createIndexDoubts({ ...options.indexDoubts, client, database, clock: createDatabaseClock(client) });
   return {
     leases: createLeaseStore(database),
     shardMaps: createShardMapStore(database),
     instances: createInstanceRegistry(database),
     checkpoints: createCheckpointStore(database),
-    capture: createCapture({ client, namespaces, onWarning }),
-    reader: createOutboxReader({ client, namespaces, claimMs, owner }),
+    capture: createCapture({ client, doubts, namespaces, onWarning }),
+    reader: createOutboxReader({ client, namespaces, claimMs, doubts, owner }),
     marker: createOutboxMarker(client),
     repairs: createRepairLog(database),
     controls: createRelayControls(database),
-    polling: createPolling(client, namespaces),
+    polling: createPolling(client, { doubts, namespaces }),
     stats: createOutboxStats(client, namespaces),
   };
 }

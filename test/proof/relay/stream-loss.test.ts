@@ -114,6 +114,22 @@ describe('A relay publishes everything, in order, and puts on record how many ro
   });
 });
 
+it('A relay publishes what a transaction commits that was open while the indexes of a dropped outbox came back, in order', async (context) => {
+  const world = await worldOf();
+  context.skip(
+    world.server.engine !== 'SecantusDB',
+    'an index build of MongoDB waits for the transactions that are open',
+  );
+  await world.start();
+  await world.outbox.drop();
+  await world.write(30);
+  await world.writeUnseenAround(() => until('the indexes are back', () => hasIndexes(world)));
+  await world.untilPublished();
+  const { violations, ...counts } = await world.judge();
+  showFigures(context, counts);
+  expect(violations).toEqual([]);
+});
+
 describe('A relay publishes everything, in order, and has nothing to repair,', () => {
   it('when its cursor is killed', async (context) => {
     const world = await worldOf();

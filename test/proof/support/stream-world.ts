@@ -65,6 +65,11 @@ export interface StreamWorld {
   write(count: number): Promise<void>;
   /** The same, so that no change stream brings them: they come into their slot only by an update. */
   writeUnseen(count: number): Promise<void>;
+  /**
+   * Commits the first event of an aggregate in a transaction that is open until `meanwhile` has ended, and then the second one. No stream
+   * brings either of them.
+   */
+  writeUnseenAround(meanwhile: () => Promise<void>): Promise<void>;
   /** Writes so much elsewhere that a history of so many entries holds nothing else. */
   forget(entries: number): Promise<void>;
   untilPublished(): Promise<void>;
@@ -132,6 +137,19 @@ export async function createStreamWorld(options: MongoOptions = {}): Promise<Str
       await write(count, () => ({ slot: -1 }));
       const updates = written.slice(from).map(({ _id, slot }) => ({ filter: { _id }, update: { $set: { slot } } }));
       await outbox.bulkWrite(updates.map((updateOne) => ({ updateOne })));
+    },
+    writeUnseenAround: async (meanwhile) => {
+      const [first, second] = newDocuments(2) as [OutboxDocument, OutboxDocument];
+      await client.withSession(async (session) => {
+        session.startTransaction();
+        await outbox.insertOne({ ...first, slot: -1 as OutboxDocument['slot'] }, { session });
+        await outbox.updateOne({ _id: first._id }, { $set: { slot: first.slot } }, { session });
+        await meanwhile();
+        await session.commitTransaction();
+      });
+      await outbox.insertOne({ ...second, slot: -1 as OutboxDocument['slot'] });
+      await outbox.updateOne({ _id: second._id }, { $set: { slot: second.slot } });
+      written.push(first, second);
     },
     forget: async (entries) => {
       const filler = client.db('filler').collection<{ n: number }>('filler');
