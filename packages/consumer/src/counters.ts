@@ -40,8 +40,11 @@ export class Counters {
     claimsInHand: 0,
   };
 
+  /** By the topics of their producer. */
+  readonly #bootstraps = new Map<string, Extract<ConsumerEvent, { kind: 'bootstrapping' }>>();
+
   values(): Counts {
-    return { ...this.#counts, parked: { ...this.#counts.parked } };
+    return { ...this.#counts, parked: { ...this.#counts.parked }, bootstrap: this.#bootstrap() };
   }
 
   /** Batches and claims that are being worked on now: `by` is 1 or −1. */
@@ -100,6 +103,12 @@ export class Counters {
       case 'dead-letter-not-copied':
         this.#counts.copyFailures += 1;
         break;
+      case 'bootstrapping':
+        this.#bootstraps.set(event.topics.join(' '), event);
+        break;
+      case 'bootstrap-ended':
+        this.#bootstraps.delete(event.topics.join(' '));
+        break;
       case 'version-unavailable':
         this.#counts.versionsUnavailable += 1;
         break;
@@ -115,5 +124,18 @@ export class Counters {
         this.#counts.brokerFailures += 1;
         break;
     }
+  }
+
+  #bootstrap(): Counts['bootstrap'] {
+    const told = [...this.#bootstraps.values()];
+    if (told.length === 0) return null;
+    const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+    const about = told.flatMap((one) => (one.about === null ? [] : [one.about]));
+    return {
+      walked: sum(told.map((one) => one.walked)),
+      about: about.length === told.length ? sum(about) : null,
+      perSecond: sum(told.map((one) => one.perSecond)),
+      watermarkMs: Math.min(...told.map((one) => one.watermarkMs)),
+    };
   }
 }

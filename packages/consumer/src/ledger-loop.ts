@@ -1,6 +1,7 @@
 import { NO_POSITION, sleep, type EventId } from '@nightporter/protocol';
 import type { Engine } from './engine.js';
 import type { GroupProducer, PublishedPage, PublishedReference, SweepClaim } from './ledger-ports.js';
+import { BootstrapProgress } from './bootstrap-progress.js';
 import { bring, ledgerFailed } from './ledger-work.js';
 import { corruptionOf } from './incoming.js';
 import { versionKey, type EventPlace, type GroupState } from './ports.js';
@@ -13,6 +14,7 @@ const KNOWN_MIN = 10_000;
 interface Walked {
   readonly producer: GroupProducer;
   readonly known: RecentIds<EventId>;
+  readonly progress: BootstrapProgress;
 }
 
 /**
@@ -22,7 +24,11 @@ interface Walked {
  */
 export async function ledgerLoop<Session>(engine: Engine<Session>): Promise<void> {
   const { circuit, options, ports, stopping } = engine;
-  const walks = (ports.ledgerSweep?.producers ?? []).map((producer) => ({ producer, known: newMemory() }));
+  const walks = (ports.ledgerSweep?.producers ?? []).map((producer) => ({
+    producer,
+    known: newMemory(),
+    progress: new BootstrapProgress(),
+  }));
   if (walks.length === 0) return;
   while (await circuit.whenClosed(stopping)) {
     for (const walked of walks) {
@@ -51,11 +57,17 @@ async function walk<Session>(engine: Engine<Session>, walked: Walked): Promise<v
       durationMs: engine.options.ledgerClaimMs,
     });
     if (claim.kind === 'unregistered') engine.tell({ kind: 'unregistered' });
+    if (claim.kind === 'held') walked.progress.end(engine, 'taken-over');
     if (claim.kind !== 'claimed') return;
     afterMs ??= claim.watermarkMs - ledgerOverlapMs;
+    const { topics } = claim;
+    if (claim.state === 'live') walked.progress.end(engine, 'live');
+    else await walked.progress.begin(engine, walked.producer, { topics, fromMs: Math.max(0, afterMs) });
     const page: PublishedPage = await readPage(engine, walked, { claim, afterMs });
-    if (!(await comparePage(engine, walked, page))) return;
+    const rows = page.rows.filter(({ eventId }) => !walked.known.has(eventId));
+    if (!(await compareRows(engine, walked, rows))) return;
     if (page.toMs > claim.watermarkMs) await walked.producer.registry.advance(page.toMs);
+    walked.progress.walked(engine, { rows: rows.length, toMs: page.toMs });
     if (page.isEnd) return;
     afterMs = page.toMs;
   }
@@ -76,13 +88,12 @@ function readPage<Session>(
   });
 }
 
-/** True once every row of the page is settled or parked, or gone from the ledger. */
-async function comparePage<Session>(
+/** True once every row is settled or parked, or gone from the ledger. */
+async function compareRows<Session>(
   engine: Engine<Session>,
   { producer, known }: Walked,
-  page: PublishedPage,
+  rows: readonly PublishedReference[],
 ): Promise<boolean> {
-  const rows = page.rows.filter(({ eventId }) => !known.has(eventId));
   const missing = await missingAmong(engine, rows);
   if (rows.length > 0) engine.tell({ kind: 'swept', seen: rows.length, missing: missing.length });
   const { kind, unavailable } = await bring(engine, [producer], missing);

@@ -41,7 +41,8 @@ export type Unavailable = Exclude<LedgerAnswer['kind'], 'published'>;
  * One producer's outbox and archive, read only. `readPublished` looks at about `limit` rows published after `afterMs` and at least
  * `lagMs` ago, and returns those of `topics`: the lag keeps it behind marks that are not visible yet. A page never ends between two
  * rows of one moment. `withArchive` reads archived rows too, which only a group needs that came after they were archived. `readVersions`
- * answers for each place, in their order.
+ * answers for each place, in their order. `countPublished`, where an adapter offers it, says about how many rows were published after a moment,
+ * archive included and whatever their topics, for people who wait; it may reject where counting takes too long.
  */
 export interface ProducerLedger {
   readPublished(request: {
@@ -52,6 +53,7 @@ export interface ProducerLedger {
     withArchive: boolean;
   }): Promise<PublishedPage>;
   readVersions(places: readonly AggregatePlace[]): Promise<readonly LedgerAnswer[]>;
+  countPublished?(afterMs: number): Promise<number>;
 }
 
 export type SweepClaim =

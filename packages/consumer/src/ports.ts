@@ -261,6 +261,26 @@ export type ConsumerEvent =
   | { readonly kind: 'woken'; readonly count: number }
   /** The ledger sweep has gone on: rows that it saw, and how many of them were neither settled nor parked. */
   | { readonly kind: 'swept'; readonly seen: number; readonly missing: number }
+  /**
+   * The group catches up with its history: rows that this member has compared since it began, of about how many that were there then, and
+   * up to when everything published is settled or parked.
+   */
+  | {
+      readonly kind: 'bootstrapping';
+      readonly topics: readonly string[];
+      readonly walked: number;
+      readonly about: number | null;
+      readonly perSecond: number;
+      readonly watermarkMs: number;
+    }
+  /** The group has caught up and is live, or another member has taken the walk over. */
+  | {
+      readonly kind: 'bootstrap-ended';
+      readonly how: 'live' | 'taken-over';
+      readonly topics: readonly string[];
+      readonly walked: number;
+      readonly tookMs: number;
+    }
   /** Parked messages of this aggregate wait for a version that cannot be had from the ledger now. */
   | {
       readonly kind: 'version-unavailable';

@@ -37,6 +37,14 @@ export interface ConsumerSnapshot {
   readonly versionsUnavailable: number;
   /** Rounds of the ledger sweep that could not be carried out. */
   readonly ledgerFailures: number;
+  /** While the group catches up with its history: as last told, of all producers together; null once it is live, or in a member that does not walk. */
+  readonly bootstrap: {
+    readonly walked: number;
+    readonly about: number | null;
+    readonly perSecond: number;
+    /** The earliest. */
+    readonly watermarkMs: number;
+  } | null;
   readonly acknowledged: number;
   readonly databaseFailures: number;
   readonly brokerFailures: number;

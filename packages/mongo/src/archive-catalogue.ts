@@ -127,6 +127,17 @@ export class FiledRows {
     return found;
   }
 
+  /** About how many rows were published after `afterMs`: all of a file that reaches beyond it. */
+  async count(afterMs: number): Promise<number> {
+    const found = await catalogueOf(this.#database)
+      .find<Pick<ArchivedFile, 'rows'>>(
+        { state: 'archived', to: { $gt: new Date(afterMs) } },
+        { projection: { rows: 1 } },
+      )
+      .toArray();
+    return found.reduce((sum, { rows }) => sum + rows, 0);
+  }
+
   /** About `limit` rows that were published after `afterMs` and up to `untilMs`, in order; up to `toMs` they are complete. */
   async readRange(range: { afterMs: number; untilMs: number; limit: number }): Promise<{
     readonly rows: readonly PublishedDocument[];

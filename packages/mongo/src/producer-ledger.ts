@@ -47,7 +47,22 @@ export function createProducerLedger({ client, database: name, files }: Producer
     readPublished: (request) => guarded(`reading published rows of ${place}`, () => readPublished(reading, request)),
     readVersions: (places) =>
       guarded(`reading ${places.length} versions in ${place}`, () => readVersions(reading, places)),
+    countPublished: (afterMs) => guarded(`counting published rows of ${place}`, () => countPublished(reading, afterMs)),
   };
+}
+
+/** Of a ledger that takes longer than this to count, nobody needs to know. */
+const COUNT_MS_MAX = 5_000;
+
+async function countPublished({ database, filed }: Reading, afterMs: number): Promise<number> {
+  const publishedAt = { $gt: new Date(afterMs) };
+  const options = { maxTimeMS: COUNT_MS_MAX };
+  const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
+  let count = await outbox.countDocuments({ status: 'PUBLISHED', publishedAt }, options);
+  for (const { documents, toMs } of await archivesOf(database)) {
+    if (toMs > afterMs) count += await documents.countDocuments({ publishedAt }, options);
+  }
+  return count + (await filed.count(afterMs));
 }
 
 type ReadPublished = Parameters<ProducerLedger['readPublished']>[0];

@@ -39,6 +39,7 @@ const snapshot: ConsumerSnapshot = {
   brokerDeadLetters: 0,
   deadLettersCopied: 0,
   copyFailures: 0,
+  bootstrap: null,
   versionsUnavailable: 0,
   ledgerFailures: 0,
   acknowledged: 0,

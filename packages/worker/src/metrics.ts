@@ -140,6 +140,8 @@ function count(metrics: ConsumerMetrics, { group, topics }: ConsumerMetricsOptio
     case 'dead-letter-copied':
     case 'dead-letter-not-copied':
     case 'broker-dead-letters-unavailable':
+    case 'bootstrapping':
+    case 'bootstrap-ended':
     case 'received':
     case 'duplicate':
     case 'conflict':

@@ -66,6 +66,20 @@ function write(logger: Logger, event: ConsumerEvent): void {
     case 'dead-letter-not-copied':
       logger.warn({ err: event.error }, 'dead letter not copied; trying again');
       return;
+    case 'bootstrapping': {
+      const { about, perSecond, topics, walked, watermarkMs } = event;
+      logger.info(
+        { topics, walked, about, perSecond, watermark: new Date(watermarkMs).toISOString() },
+        'catching up with the history',
+      );
+      return;
+    }
+    case 'bootstrap-ended': {
+      const { how, topics, tookMs, walked } = event;
+      const message = how === 'live' ? 'caught up with the history' : 'another worker catches up with the history';
+      logger.info({ topics, walked, tookMs }, message);
+      return;
+    }
     case 'version-unavailable':
       logger.warn(
         { aggregate: event.aggregate, aggregateVersion: event.version, reason: event.reason },

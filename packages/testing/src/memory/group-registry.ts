@@ -1,5 +1,5 @@
 import type { GroupProducer, GroupStanding, SweepClaim } from '@nightporter/consumer';
-import { readPublished, readVersion } from './ledger.js';
+import { countPublished, readPublished, readVersion } from './ledger.js';
 import { toDatabase, type Network } from './network.js';
 import type { DatabaseClock } from './outbox.js';
 import type { RelayDatabase } from './relay-stores.js';
@@ -72,6 +72,7 @@ export function memoryProducer({ outbox, groups }: RelayDatabase, group: string,
     ledger: {
       readPublished: (request) => call('ledger.readPublished', () => readPublished(outbox, outbox.clock, request)),
       readVersions: (places) => call('ledger.readVersions', () => places.map((place) => readVersion(outbox, place))),
+      countPublished: (afterMs) => call('ledger.countPublished', () => countPublished(outbox, afterMs)),
     },
     registry: {
       standing: () => call('registry.standing', () => groups.standing(group)),

@@ -23,6 +23,10 @@ export function readPublished(outbox: MemoryOutbox, clock: DatabaseClock, reques
   };
 }
 
+export function countPublished(outbox: MemoryOutbox, afterMs: number): number {
+  return [...outbox.rows(), ...outbox.archived()].filter((row) => publishedAt(row) > afterMs).length;
+}
+
 /** Never, for a row that is not published. */
 function publishedAt({ publishedAtMs, status }: StoredRow): number {
   return status === 'PUBLISHED' && publishedAtMs !== null ? publishedAtMs : Number.NaN;
