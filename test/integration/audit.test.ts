@@ -67,6 +67,25 @@ describe('an audit', () => {
     expect(again.groups).toMatchObject([{ published: 5, publishedInThisRun: 0, settled: 4, different: 1 }]);
   });
 
+  it('beside which retention has run is not relied upon: the next one reads the same again', async () => {
+    const groups = fixture.client.db(fixture.producer).collection<{ _id: string; revision: number }>('groups');
+    const meanwhile = async (): Promise<void> => {
+      await groups.updateOne({ _id: 'registry' }, { $inc: { revision: 1 } });
+    };
+    const disturbed = await audit(fixture.deployment, { ...AT_ONCE, progress: meanwhile });
+    expect(disturbed).toMatchObject({ differences: [], groups: [{ settled: 5, isMarked: false }] });
+    expect(disturbed.notes.join()).toContain('meanwhile');
+    const next = await audit(fixture.deployment, AT_ONCE);
+    expect(next.groups).toMatchObject([{ published: 5, publishedInThisRun: 5, isMarked: true }]);
+  });
+
+  it('that is interrupted says so, and marks nothing that it has not compared', async () => {
+    const interrupted = await audit(fixture.deployment, { ...AT_ONCE, signal: AbortSignal.abort() });
+    expect(interrupted).toMatchObject({ kind: 'interrupted', groups: [] });
+    const next = await audit(fixture.deployment, AT_ONCE);
+    expect(next.groups).toMatchObject([{ publishedInThisRun: 5, settled: 5 }]);
+  });
+
   it.each<[string, () => Promise<unknown>, () => readonly unknown[], AuditRequest]>([
     ['an inbox record that is gone', () => inbox().deleteOne({ eventId: ids[1]! }), () => [['missing', ids[1], 2]], {}],
     [

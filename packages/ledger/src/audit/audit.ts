@@ -165,7 +165,7 @@ async function compareAll(
     const toMs = batch.at(-1)?.publishedAt.getTime() ?? afterMs;
     for (const comparison of comparisons) await comparison.compare(events, toMs);
     rows += batch.length;
-    request.progress?.({ rows, producer: producer.database });
+    await request.progress?.({ rows, producer: producer.database });
   }
   for (const comparison of comparisons) await comparison.compare([], untilMs);
   return comparisons;

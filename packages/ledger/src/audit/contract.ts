@@ -112,6 +112,6 @@ export interface AuditRequest {
   /** Differences that are told one by one. Default 1,000. */
   readonly differencesMax?: number;
   readonly signal?: AbortSignal;
-  /** Told after each batch. */
-  readonly progress?: (progress: { readonly rows: number; readonly producer: string }) => void;
+  /** Told after each batch; the next one waits for what it returns. */
+  readonly progress?: (progress: { readonly rows: number; readonly producer: string }) => void | Promise<void>;
 }
