@@ -25,6 +25,10 @@ describe('What is at rest', () => {
       const { orderId } = (await api.post('/orders', order)).body;
       const place = { _id: String(orderId) };
       const created = await api.orders.findOne(place);
+      await vi.waitFor(async () => {
+        const now = await createDatabaseClock(client).read();
+        expect(now.getTime()).toBeGreaterThan(created!.updatedAt.getTime());
+      });
       await api.post(`/orders/${String(orderId)}/cancel`, {});
       const cancelled = await api.orders.findOne(place);
       const settled = await settledBefore(client, 0);
@@ -35,6 +39,7 @@ describe('What is at rest', () => {
       const times = moments.map((moment) => moment.getTime());
       expect(times).toEqual(times.toSorted((one, other) => one - other));
       expect(cancelled!.createdAt).toEqual(created!.createdAt);
+      expect(cancelled!.updatedAt).not.toEqual(created!.updatedAt);
       expect(cancelled!.status).toBe('CANCELLED');
       expect(earlier.getTime()).toBeLessThan(before.getTime());
     } finally {
