@@ -11,7 +11,7 @@ import { secondsSince } from '../support/times.js';
 const ORDERS = sized({ full: 600, small: 30 });
 const CLIENTS = sized({ full: 16, small: 8 });
 const KILLS = sized({ full: 40, small: 3 });
-const REST_MS = sized({ full: 400_000, small: 240_000 });
+const REST_MS = 400_000;
 /** Too few of each, so that some orders find the shelf empty. */
 const PRODUCTS = ['apple', 'pear', 'plum'] as const;
 const STOCK = new Map(PRODUCTS.map((product) => [product as string, Math.ceil(ORDERS * 1.2)]));

@@ -60,8 +60,9 @@ export interface ShopWorld {
 export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): Promise<ShopWorld> {
   buildPrograms('services/cli', 'services/relay', ...WORKERS.map((name) => `services/${name}`));
   const mongodb = await startMongo({
-    // The transactions that a killed worker left open hold their documents until the server gives them up: after 60 s by default.
-    parameters: { transactionLifetimeLimitSeconds: '5' },
+    // The transactions that a killed worker left open hold their documents until the server gives them up: after 60 s by default. Much
+    // less, and a busy machine gives up those of the living: each costs an attempt, and the waits between these make the rest late.
+    parameters: { transactionLifetimeLimitSeconds: '20' },
     environment: { ...process.env, MONGODB_URI: '' },
   });
   const client = await connectMongo({ uri: mongodb.uri });
