@@ -29,6 +29,8 @@ export interface IndexDoubtsOptions {
   /** The relay's. */
   readonly database: Db;
   readonly clock: DatabaseClock;
+  /** The outboxes that are read: doubts of others are not looked for. */
+  readonly namespaces: readonly Namespace[];
   /** Longer than a transaction may be open, by the server's transactionLifetimeLimitSeconds: 60 s unless configured. Default 90,000 ms. */
   readonly settleMs?: number;
   /** Least time between two comparisons. Default 10,000 ms. */
@@ -48,7 +50,7 @@ interface Known {
 }
 
 export function createIndexDoubts(options: IndexDoubtsOptions): IndexDoubts {
-  const { client, clock, compareEveryMs = COMPARE_EVERY_MS, database, settleMs = SETTLE_MS } = options;
+  const { client, clock, compareEveryMs = COMPARE_EVERY_MS, database, namespaces, settleMs = SETTLE_MS } = options;
   const documents = database.collection<DoubtedIndexesDocument>(RELAY_COLLECTIONS.doubtedIndexes);
   const known = new Map<Namespace, Known>();
 
@@ -59,7 +61,7 @@ export function createIndexDoubts(options: IndexDoubtsOptions): IndexDoubts {
   }
 
   async function refresh(): Promise<Doubted> {
-    const found = await documents.find().toArray();
+    const found = await documents.find({ _id: { $in: [...namespaces] } }).toArray();
     const standing = new Map(found.map(({ _id, since }) => [_id, since.getTime()]));
     for (const namespace of [...known.keys()]) if (!standing.has(namespace)) known.delete(namespace);
     for (const [namespace, sinceMs] of standing) {

@@ -64,7 +64,13 @@ export function createRelayStores(options: RelayStoresOptions): RelayStores {
   const { client, namespaces, owner = '', claimMs = 300_000, onWarning = () => undefined } = options;
   namespaces.forEach(namespaceParts);
   const database = durableDatabase(client, options.database);
-  const doubts = createIndexDoubts({ ...options.indexDoubts, client, database, clock: createDatabaseClock(client) });
+  const doubts = createIndexDoubts({
+    ...options.indexDoubts,
+    client,
+    clock: createDatabaseClock(client),
+    database,
+    namespaces,
+  });
   return {
     leases: createLeaseStore(database),
     shardMaps: createShardMapStore(database),
