@@ -105,7 +105,6 @@ function showZeros(metrics: ConsumerMetrics, { group, topics }: ConsumerMetricsO
     for (const outcome of ['applied', 'ignored', 'skipped']) metrics.count('settled', { group, topic, outcome }, 0);
   }
   metrics.count('failures', { group, code: 'NP_HANDLER_FAILED' }, 0);
-  metrics.count('brokerDeadLetters', { group }, 0);
   for (const code of DEAD_LETTER_CODES) metrics.count('deadLetters', { group, code }, 0);
   for (const code of SET_ASIDE_CODES) metrics.count('setAside', { group, code }, 0);
   for (const reason of ['not-committed', 'unpublished', 'dead', 'deleted']) {
@@ -135,8 +134,6 @@ function count(metrics: ConsumerMetrics, { group, topics }: ConsumerMetricsOptio
       metrics.count('unavailable', { group, reason: event.reason });
       return;
     case 'broker-dead-letter':
-      metrics.count('brokerDeadLetters', { group });
-      return;
     case 'dead-letter-copied':
     case 'dead-letter-not-copied':
     case 'broker-dead-letters-unavailable':
@@ -182,6 +179,7 @@ const COUNTED = [
   'ledgerMissing',
   'ledgerFailures',
   'acknowledged',
+  'brokerDeadLetters',
   'databaseFailures',
   'brokerFailures',
 ] as const;
