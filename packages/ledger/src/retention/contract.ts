@@ -36,7 +36,7 @@ export interface RetentionOptions {
   readonly marginMs?: number;
   /**
    * How long a batch waits for another transaction that is open, the registration of a group for instance, before the run ends with
-   * NP_STORE_UNAVAILABLE. Default 30,000 ms.
+   * NP_STORE_UNAVAILABLE. That of a process that was killed stays open for 60 s, unless the server is configured otherwise. Default 90,000 ms.
    */
   readonly conflictMs?: number;
 }
