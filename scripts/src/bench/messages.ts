@@ -29,7 +29,7 @@ export async function sendMessages({
         next += 1;
         const versions = Math.floor(count / aggregates) + (index < count % aggregates ? 1 : 0);
         for (let version = 1; version <= versions; version += 1) {
-          const row = outboxRow(topic, `a${index}`, version);
+          const row = measuredRow(topic, `a${index}`, version);
           await publisher.publish({ row, relay: 'bench', epoch: epoch(1) });
         }
       }
@@ -40,7 +40,8 @@ export async function sendMessages({
   }
 }
 
-function outboxRow(topic: string, aggregateId: string, version: number): OutboxRow {
+/** A row as a relay has read it. */
+export function measuredRow(topic: string, aggregateId: string, version: number): OutboxRow {
   const identity = { source: 'bench', aggregateType: 'sample', aggregateId };
   const eventKey = defaultEventKey(identity);
   const row: OutboxRow = {
