@@ -1,9 +1,9 @@
-import type { RelaySnapshot } from '@nightporter/relay';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { buildPrograms, until, untilReady, urlOf, type Program } from '../../e2e/programs.js';
 import { showFigures } from '../../support/figures.js';
 import { sharedStack } from '../../support/stack.js';
+import { loadOf, rssMaxOf } from '../support/process-figures.js';
 import { createRelayWorld, type RelayWorld } from '../support/relay-world.js';
 import { sized } from '../support/size.js';
 import { writeBacklog } from '../support/writers.js';
@@ -74,7 +74,7 @@ async function drain(world: RelayWorld, rows: number): Promise<Run> {
   const [first, sinceMs, processorSinceMs] = [await world.messageCount(), performance.now(), processorMsOf(relay)];
   let rowsInMemory = 0;
   const isAllSent = async (): Promise<boolean> => {
-    rowsInMemory = Math.max(rowsInMemory, await rowsInMemoryOf(url));
+    rowsInMemory = Math.max(rowsInMemory, (await loadOf(url)).rowsInMemory);
     return (await world.messageCount()) >= rows;
   };
   await until(`${rows} are at the broker`, isAllSent, 30_000 + 20 * rows);
@@ -84,11 +84,6 @@ async function drain(world: RelayWorld, rows: number): Promise<Run> {
   const rssMebibytes = rssMaxOf(relay) / MEBIBYTE;
   await relay.destroy();
   return { rows, rssMebibytes, rowsInMemory, msPerRow, processorMsPerRow };
-}
-
-async function rowsInMemoryOf(url: string): Promise<number> {
-  const status = (await (await fetch(`${url}/status`)).json()) as RelaySnapshot;
-  return status.shards.reduce((sum, shard) => sum + shard.rowsInMemory, 0);
 }
 
 async function stopInTheMiddle(rows: number): Promise<number> {
@@ -105,14 +100,6 @@ async function stopInTheMiddle(rows: number): Promise<number> {
   await world.untilPublished(rows, 30_000 + 20 * rows);
   expect((await world.judge()).violations).toEqual([]);
   return stopMs;
-}
-
-/** The most that a process has had in memory, as Linux keeps it. */
-function rssMaxOf(program: Program): number {
-  const status = readFileSync(`/proc/${program.processId}/status`, 'utf8');
-  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
-  if (kibibytes === undefined) throw new Error('the system does not tell how much memory a process has had');
-  return Number(kibibytes) * 1024;
 }
 
 /** Linux counts in hundredths of a second. */
