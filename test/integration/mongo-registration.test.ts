@@ -140,6 +140,16 @@ describe('registering a group', () => {
     expect((await groupNamed('points'))?.state).toBe('live');
   });
 
+  it('completes it as it was begun, whatever is configured now', async () => {
+    const { register, groupNamed, database, writeHeads, positions, interruptStart } = await registryOf();
+    await writeHeads(10);
+    await register({ group: 'points', topics: ['orders-events'], from: 'now', database });
+    await interruptStart('points');
+    await register({ group: 'points', topics: ['orders-events'], from: 'beginning', database, unavailable: 'accept' });
+    expect(await positions.countDocuments({ version: 3, startVersion: 3 })).toBe(10);
+    expect(await groupNamed('points')).toMatchObject({ from: 'now', state: 'live' });
+  });
+
   describe('from the beginning, where retention has deleted events', () => {
     const topics = ['orders-events'];
 

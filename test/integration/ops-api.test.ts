@@ -147,7 +147,7 @@ describe('acts over HTTP', () => {
       status: 400,
       body: { errors: [{ pointer: '#/reason' }] },
     });
-    expect((await post(`/outbox/${id!}/retry`, { by: ' ', reason: 'why' })).status).toBe(409);
+    expect((await post(`/outbox/${id!}/retry`, { by: ' ', reason: 'why' })).status).toBe(400);
     expect(await statusOf(id!)).toBe('DEAD');
   });
 

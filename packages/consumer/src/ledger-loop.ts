@@ -51,6 +51,7 @@ function newMemory(): RecentIds<EventId> {
 async function walk<Session>(engine: Engine<Session>, walked: Walked): Promise<void> {
   const { ledgerOverlapMs } = engine.options;
   let afterMs: number | null = null;
+  let floorMs: number | null = null;
   while (!engine.stopping.rungForGood) {
     const claim = await walked.producer.registry.claim({
       owner: engine.owner,
@@ -59,14 +60,16 @@ async function walk<Session>(engine: Engine<Session>, walked: Walked): Promise<v
     if (claim.kind === 'unregistered') engine.tell({ kind: 'unregistered' });
     if (claim.kind === 'held') walked.progress.end(engine, 'taken-over');
     if (claim.kind !== 'claimed') return;
-    afterMs ??= claim.watermarkMs - ledgerOverlapMs;
+    // Another floor: a topic was added, and nothing of it was compared yet.
+    if (afterMs === null || claim.floorMs !== floorMs) afterMs = claim.watermarkMs - ledgerOverlapMs;
+    floorMs = claim.floorMs;
     const { topics } = claim;
     if (claim.state === 'live') walked.progress.end(engine, 'live');
     else await walked.progress.begin(engine, walked.producer, { topics, fromMs: Math.max(0, afterMs) });
     const page: PublishedPage = await readPage(engine, walked, { claim, afterMs });
     const rows = page.rows.filter(({ eventId }) => !walked.known.has(eventId));
     if (!(await compareRows(engine, walked, rows))) return;
-    if (page.toMs > claim.watermarkMs) await walked.producer.registry.advance(page.toMs);
+    if (page.toMs > claim.watermarkMs) await walked.producer.registry.advance({ toMs: page.toMs, floorMs });
     walked.progress.walked(engine, { rows: rows.length, toMs: page.toMs });
     if (page.isEnd) return;
     afterMs = page.toMs;

@@ -62,6 +62,8 @@ export type SweepClaim =
       readonly topics: readonly string[];
       /** Whatever was published up to here is settled or parked in the group. */
       readonly watermarkMs: number;
+      /** Raised whenever the watermark goes back, as it does where a topic is added. */
+      readonly floorMs: number;
       readonly state: 'bootstrapping' | 'live';
     }
   /** Another member sweeps. */
@@ -72,7 +74,8 @@ export type SweepClaim =
 /**
  * The group's entry with one producer. `claim` takes or renews, for `durationMs` on the database's clock, the right to walk, so that the members
  * of a group do not all do the same work; two that walk at once do no harm. `advance` moves the watermark up, never down, and makes
- * the group `live` once it has passed the floor; whoever calls it has made sure that everything up to there is settled or parked.
+ * the group `live` once it has passed the floor; whoever calls it has made sure that everything up to there is settled or parked, of the topics that
+ * his claim named: where the floor is another than the claim's, nothing moves.
  * `release` gives the claim up. `standing` only looks.
  * `group`, where an adapter tells it, is compared at the start.
  */
@@ -80,7 +83,7 @@ export interface GroupRegistry {
   readonly group?: string;
   standing(): Promise<GroupStanding | null>;
   claim(request: { owner: string; durationMs: number }): Promise<SweepClaim>;
-  advance(toMs: number): Promise<void>;
+  advance(request: { toMs: number; floorMs: number }): Promise<void>;
   release(owner: string): Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import { decodeEnvelope } from '@nightporter/contracts';
 import { NightporterError, aggregateVersion, eventId, type AggregateKey } from '@nightporter/protocol';
 import type { z } from 'zod';
 import { createLedgerClient, type LedgerClient, type LedgerServer } from './ledger-client.js';
-import { PAGE_MAX, PLACES_MAX, publishedAnswer, versionsAnswer } from './wire.js';
+import { PAGE_MAX, PLACES_MAX, countAnswer, publishedAnswer, versionsAnswer } from './wire.js';
 
 /**
  * A producer's ledger as its ops API tells it. Besides what the port says it rejects with NP_CONFIG_INVALID where the token is refused, and
@@ -29,6 +29,10 @@ export function createHttpLedger(server: LedgerServer): ProducerLedger {
         toMs,
         isEnd,
       };
+    },
+    async countPublished(afterMs) {
+      const request = { method: 'POST', path: '/ledger/count', body: { afterMs }, answer: countAnswer } as const;
+      return known(await client('counting published rows', request)).rows;
     },
     async readVersions(places) {
       const answers: LedgerAnswer[] = [];

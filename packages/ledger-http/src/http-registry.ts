@@ -17,8 +17,8 @@ export function createHttpGroupRegistry({
       const request = { method: 'POST', path: `${path}/claim`, body, answer: claimAnswer } as const;
       return (await client(`claiming the sweep of ${place}`, request)) ?? { kind: 'unregistered' };
     },
-    async advance(toMs) {
-      const request = { method: 'PUT', path: `${path}/watermark`, body: { toMs }, answer: done } as const;
+    async advance(body) {
+      const request = { method: 'PUT', path: `${path}/watermark`, body, answer: done } as const;
       await client(`moving the watermark of ${place}`, request);
     },
     async release(owner) {

@@ -97,6 +97,10 @@ function refusal(place: string, { json, status }: Response): null {
     const message = `${place} is refused (${status}): ${detail}. Accepted: a token that the ops API takes for ledgers.`;
     throw new NightporterError('NP_CONFIG_INVALID', message);
   }
+  // A name that leads elsewhere stays wrong, however often it is asked.
+  if (status === 421 || type === 'urn:nightporter:problem:producer-unknown') {
+    throw new NightporterError('NP_CONFIG_INVALID', `${place}: ${detail}`);
+  }
   if (code !== undefined && isErrorCode(code)) throw new NightporterError(code, `${place}: ${detail}`);
   throw unavailable(place, `status ${status}: ${detail}`);
 }

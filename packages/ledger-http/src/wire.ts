@@ -16,8 +16,24 @@ const moment = z.number().min(0).max(Number.MAX_SAFE_INTEGER);
 const text = z.string().min(1).max(1_000);
 const topic = z.string().regex(/^[%A-Za-z0-9_-]{1,127}$/, { error: 'must be 1 to 127 letters, digits, %, _ or -' });
 const topics = z.array(topic).min(1).max(1_000);
-const aggregate = z.string().min(1).max(10_000).describe('source/aggregateType/aggregateId, each percent-encoded');
+export const aggregateKey = z
+  .string()
+  .max(10_000)
+  .refine(isAggregateKey, { error: 'must be source/aggregateType/aggregateId, each percent-encoded' })
+  .describe('source/aggregateType/aggregateId, each percent-encoded');
 const version = z.int().min(1);
+
+/** Three parts that can be decoded. */
+function isAggregateKey(text: string): boolean {
+  const parts = text.split('/');
+  if (parts.length !== 3 || parts.includes('')) return false;
+  try {
+    parts.forEach((part) => decodeURIComponent(part));
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export const producerParams = z.strictObject({
   producer: z
@@ -29,8 +45,8 @@ export const producerParams = z.strictObject({
 export const groupParams = producerParams.extend({
   group: z
     .string()
-    .regex(/^[%A-Za-z0-9_-]{1,100}(@[1-9][0-9]{0,3})?$/, {
-      error: 'must be 1 to 100 letters, digits, %, _ or -, with @ and a number for a generation',
+    .regex(/^(?!registry$)[%A-Za-z0-9_-]{1,100}(@[1-9][0-9]{0,3})?$/, {
+      error: 'must be 1 to 100 letters, digits, %, _ or -, with @ and a number for a generation, and not "registry"',
     })
     .describe('The consumer group.'),
 });
@@ -45,13 +61,22 @@ export const publishedRequest = z.strictObject({
 });
 
 export const publishedAnswer = z.object({
-  rows: z.array(z.object({ eventId: text, aggregate, version })),
+  rows: z.array(z.object({ eventId: text, aggregate: aggregateKey, version })),
   toMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
   isEnd: z.boolean(),
 });
 
+export const countRequest = z.strictObject({
+  afterMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
+});
+
+export const countAnswer = z.object({ rows: z.int().min(0) });
+
 export const versionsRequest = z.strictObject({
-  places: z.array(z.strictObject({ aggregate, version })).min(1).max(PLACES_MAX),
+  places: z
+    .array(z.strictObject({ aggregate: aggregateKey, version }))
+    .min(1)
+    .max(PLACES_MAX),
 });
 
 export const versionsAnswer = z.object({
@@ -96,7 +121,7 @@ export const headsRequest = z.strictObject({
 });
 
 export const headsAnswer = z.object({
-  starts: z.array(z.object({ aggregate, version })),
+  starts: z.array(z.object({ aggregate: aggregateKey, version })),
   /** Where the next page begins; null on the last one. */
   next: z.string().nullable(),
 });
@@ -112,11 +137,12 @@ export const claimAnswer = z.discriminatedUnion('kind', [
     kind: z.literal('claimed'),
     topics: z.array(topic),
     watermarkMs: moment,
+    floorMs: moment,
     state: z.enum(['bootstrapping', 'live']),
   }),
   z.object({ kind: z.enum(['held', 'unregistered']) }),
 ]);
 
-export const watermarkRequest = z.strictObject({ toMs: moment });
+export const watermarkRequest = z.strictObject({ toMs: moment, floorMs: moment });
 export const releaseRequest = z.strictObject({ owner: text });
 export const done = z.strictObject({});

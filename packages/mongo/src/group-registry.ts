@@ -21,9 +21,9 @@ export function createGroupRegistry(options: {
   return {
     group,
     claim: (request) => guarded(`claiming the sweep of ${place}`, () => claim(groups, group, request)),
-    advance: (toMs) =>
+    advance: ({ floorMs, toMs }) =>
       guarded(`moving the watermark of ${place}`, async () => {
-        await groups.updateOne({ _id: group, watermark: { $lt: new Date(toMs) } }, [
+        await groups.updateOne({ _id: group, floor: new Date(floorMs), watermark: { $lt: new Date(toMs) } }, [
           { $set: { watermark: new Date(toMs) } },
           { $set: { state: { $cond: [isPast(toMs), 'live', '$state'] } } },
         ]);
@@ -57,8 +57,8 @@ async function claim(
     { returnDocument: 'after' },
   );
   if (claimed !== null) {
-    const { state, topics, watermark } = claimed;
-    return { kind: 'claimed', topics, watermarkMs: watermark.getTime(), state };
+    const { floor, state, topics, watermark } = claimed;
+    return { kind: 'claimed', topics, watermarkMs: watermark.getTime(), floorMs: floor.getTime(), state };
   }
   const isRegistered = (await groups.findOne({ _id: group }, { projection: { _id: 1 } })) !== null;
   return { kind: isRegistered ? 'held' : 'unregistered' };

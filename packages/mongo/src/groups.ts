@@ -49,11 +49,12 @@ export async function registerGroup(
   await name(client, producerDatabase, registration);
   if (registration.database === undefined) return;
   const groups = groupsOf(client, producerDatabase);
-  const startOf = startsOf(
-    registration.from === 'now' ? 'at-heads' : 'behind-deleted',
-    ledgerOf(client, producerDatabase, registration),
-  );
   const { database, group } = registration;
+  // A start that was interrupted is completed as it was begun, whatever is configured now.
+  const standing = await guarded(`reading group ${group}`, () => groups.findOne({ _id: group, copyingHeads: true }));
+  if (standing === null) return;
+  const kind = standing.from === 'now' ? 'at-heads' : 'behind-deleted';
+  const startOf = startsOf(kind, ledgerOf(client, producerDatabase, registration));
   const heads = headsOf(client, producerDatabase);
   await copyHeads({ client, heads, producerDatabase, groups, group, database, startOf, repeat: untilNoConflict });
 }

@@ -1,7 +1,7 @@
 import { NightporterError } from '@nightporter/protocol';
 import type { ConsumerEvent } from '@nightporter/consumer';
 import { describe, expect, it } from 'vitest';
-import { send, settled, stopMember } from './consumer-engine.support.js';
+import { TOPIC, send, settled, stopMember } from './consumer-engine.support.js';
 import { GROUP, commitOrders, createLedgerWorld, mark, publish, startSweeper } from './ledger-sweep.support.js';
 
 function toldOf(told: readonly ConsumerEvent[], kind: ConsumerEvent['kind']): readonly ConsumerEvent[] {
@@ -18,6 +18,50 @@ describe('the watermark', () => {
     expect(entry?.state).toBe('live');
     expect(entry?.watermarkMs).toBeGreaterThan(world.clock.now() - 21_000);
     expect(entry?.watermarkMs).toBeLessThanOrEqual(world.clock.now() - 10_000);
+    await stopMember(world, member);
+  });
+
+  it.each([
+    ['between a page and the watermark', 1],
+    ['between two pages', 2],
+  ])('goes back for a topic that is added %s, and on only once that was compared', async (_when, at) => {
+    const world = await createLedgerWorld();
+    world.database.groups.register(GROUP, { topics: ['other-events'] });
+    // Of aggregates that fall silent: no gap tells of them.
+    for (const name of ['a', 'b', 'c']) {
+      await publish(world, commitOrders(world, name, 1), { isLost: () => true });
+      await world.clock.advance(200_000);
+    }
+    let walks = 0;
+    const add = (): void => {
+      walks += 1;
+      if (walks === at) world.database.groups.register(GROUP, { topics: ['other-events', TOPIC] });
+    };
+    const producer = world.producer(GROUP);
+    const member = startSweeper(world, {
+      options: { ledgerPageMax: 1 },
+      ports: ({ ledgerSweep }) => ({
+        ledgerSweep: {
+          gaps: ledgerSweep!.gaps,
+          producers: [
+            {
+              ledger: {
+                ...producer.ledger,
+                readPublished: async (request) => {
+                  const page = await producer.ledger.readPublished(request);
+                  add();
+                  return page;
+                },
+              },
+              registry: producer.registry,
+            },
+          ],
+        },
+      }),
+    });
+    await world.clock.advance(120_000);
+    expect([...member.effects()].sort()).toEqual(['a-1', 'b-1', 'c-1']);
+    expect(world.database.groups.groups.get(GROUP)).toMatchObject({ state: 'live' });
     await stopMember(world, member);
   });
 

@@ -25,7 +25,7 @@ function describeClaims(makeFixture: () => Promise<RegistryFixture>): void {
   it('tells how far a group is, and of none that nobody registered', async () => {
     const { floorMs, registry, unknown } = await makeFixture();
     expect(await registry.standing()).toEqual({ state: 'bootstrapping', watermarkMs: 0 });
-    await registry.advance(floorMs + 10);
+    await registry.advance({ toMs: floorMs + 10, floorMs });
     expect(await registry.standing()).toEqual({ state: 'live', watermarkMs: floorMs + 10 });
     expect(await unknown.standing()).toBeNull();
   });
@@ -59,30 +59,36 @@ function describeClaims(makeFixture: () => Promise<RegistryFixture>): void {
   it('says so where the group is not registered', async () => {
     const { unknown } = await makeFixture();
     expect(await unknown.claim({ owner: 'x', durationMs: CLAIM_MS })).toEqual({ kind: 'unregistered' });
-    await unknown.advance(1_000);
+    await unknown.advance({ toMs: 1_000, floorMs: 0 });
     expect(await unknown.claim({ owner: 'x', durationMs: CLAIM_MS })).toEqual({ kind: 'unregistered' });
   });
 }
 
 function describeWatermark(makeFixture: () => Promise<RegistryFixture>): void {
   it('starts a group at the beginning, with its topics', async () => {
-    const { registry } = await makeFixture();
+    const { registry, floorMs } = await makeFixture();
     const claim = await registry.claim({ owner: 'x', durationMs: CLAIM_MS });
-    expect(claim).toMatchObject({ kind: 'claimed', state: 'bootstrapping', watermarkMs: 0 });
+    expect(claim).toMatchObject({ kind: 'claimed', state: 'bootstrapping', watermarkMs: 0, floorMs });
     expect(claim.kind === 'claimed' ? [...claim.topics].sort() : null).toEqual(['a-events', 'b-events']);
   });
 
   it('moves the watermark up and never down', async () => {
     const { registry, floorMs } = await makeFixture();
-    await registry.advance(floorMs - 10);
-    await registry.advance(floorMs - 20);
+    await registry.advance({ toMs: floorMs - 10, floorMs });
+    await registry.advance({ toMs: floorMs - 20, floorMs });
     const claim = await registry.claim({ owner: 'x', durationMs: CLAIM_MS });
     expect(claim).toMatchObject({ watermarkMs: floorMs - 10, state: 'bootstrapping' });
   });
 
+  it('moves nothing for whoever claimed before the floor was raised', async () => {
+    const { registry, floorMs } = await makeFixture();
+    await registry.advance({ toMs: floorMs + 1, floorMs: floorMs - 1 });
+    expect(await registry.standing()).toEqual({ state: 'bootstrapping', watermarkMs: 0 });
+  });
+
   it('makes the group live once the watermark has passed its floor', async () => {
     const { registry, floorMs } = await makeFixture();
-    await registry.advance(floorMs + 1);
+    await registry.advance({ toMs: floorMs + 1, floorMs });
     expect(await registry.claim({ owner: 'x', durationMs: CLAIM_MS })).toMatchObject({ state: 'live' });
   });
 }

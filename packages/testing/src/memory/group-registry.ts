@@ -39,10 +39,10 @@ export class MemoryGroupRegistry {
   claim(group: string, { durationMs, owner }: { owner: string; durationMs: number }): SweepClaim {
     const entry = this.groups.get(group);
     if (entry === undefined) return { kind: 'unregistered' };
-    const { state, sweeper, topics, watermarkMs } = entry;
+    const { floorMs, state, sweeper, topics, watermarkMs } = entry;
     if (sweeper !== null && sweeper.owner !== owner && sweeper.untilMs > this.#clock()) return { kind: 'held' };
     this.groups.set(group, { ...entry, sweeper: { owner, untilMs: this.#clock() + durationMs } });
-    return { kind: 'claimed', topics, watermarkMs, state };
+    return { kind: 'claimed', topics, watermarkMs, floorMs, state };
   }
 
   standing(group: string): GroupStanding | null {
@@ -50,9 +50,9 @@ export class MemoryGroupRegistry {
     return entry === undefined ? null : { state: entry.state, watermarkMs: entry.watermarkMs };
   }
 
-  advance(group: string, toMs: number): void {
+  advance(group: string, { floorMs, toMs }: { toMs: number; floorMs: number }): void {
     const entry = this.groups.get(group);
-    if (entry === undefined || entry.watermarkMs >= toMs) return;
+    if (entry === undefined || entry.floorMs !== floorMs || entry.watermarkMs >= toMs) return;
     const state = toMs > entry.floorMs ? 'live' : entry.state;
     this.groups.set(group, { ...entry, watermarkMs: toMs, state });
     this.onAdvanced(group, toMs);
@@ -77,9 +77,9 @@ export function memoryProducer({ outbox, groups }: RelayDatabase, group: string,
     registry: {
       standing: () => call('registry.standing', () => groups.standing(group)),
       claim: (request) => call('registry.claim', () => groups.claim(group, request)),
-      advance: (toMs) =>
+      advance: (request) =>
         call('registry.advance', () => {
-          groups.advance(group, toMs);
+          groups.advance(group, request);
         }),
       release: (owner) =>
         call('registry.release', () => {

@@ -162,17 +162,27 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
     removes: 'the watermark follows what is settled or parked (I14)',
     breaks: ['I14 complete'],
     consumer: (ports) =>
-      withProducers(ports, ({ ledger, registry }) => ({
-        registry,
-        ledger: {
-          readVersions: (places) => ledger.readVersions(places),
-          async readPublished(request) {
-            const page = await ledger.readPublished(request);
-            await registry.advance(page.toMs);
-            return page;
+      withProducers(ports, ({ ledger, registry }) => {
+        let floorMs = 0;
+        return {
+          registry: {
+            ...registry,
+            async claim(request) {
+              const claim = await registry.claim(request);
+              if (claim.kind === 'claimed') floorMs = claim.floorMs;
+              return claim;
+            },
           },
-        },
-      })),
+          ledger: {
+            readVersions: (places) => ledger.readVersions(places),
+            async readPublished(request) {
+              const page = await ledger.readPublished(request);
+              await registry.advance({ toMs: page.toMs, floorMs });
+              return page;
+            },
+          },
+        };
+      }),
   },
 ];
 

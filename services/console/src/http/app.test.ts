@@ -69,6 +69,22 @@ describe('the ops API', () => {
     expect(answer.statusCode).toBe(status);
   });
 
+  it.each([
+    ['cross-site', 403],
+    ['same-site', 403],
+    ['same-origin', 404],
+    ['none', 404],
+  ])('without tokens, answers a page in a browser that is %s with %i', async (site, status) => {
+    const headers = { host: '127.0.0.1:3010', 'sec-fetch-site': site };
+    expect((await (await app({ ops: null, ledger: null })).inject({ ...question, headers })).statusCode).toBe(status);
+  });
+
+  it('reads no body of whoever has no token', async () => {
+    const request = { method: 'POST', url: '/v1/producers/orders/ledger/versions' } as const;
+    const answer = await (await app({ ops: OPS, ledger: null })).inject({ ...request, payload: 'no JSON at all' });
+    expect(answer.statusCode).toBe(401);
+  });
+
   it('refuses what is not a question, naming the place, before it asks any database', async () => {
     const answer = await (
       await app({ ops: OPS, ledger: null })

@@ -44,7 +44,7 @@ export async function buildConsole({
   };
   await app.register(
     async (scope) => {
-      scope.addHook('preHandler', guard('ledger', tokens));
+      scope.addHook('onRequest', guard('ledger', tokens));
       await scope.register(ledgerRoutes, { producerOf });
       await scope.register(groupRoutes, { producerOf });
     },
@@ -52,7 +52,7 @@ export async function buildConsole({
   );
   await app.register(
     async (scope) => {
-      scope.addHook('preHandler', guard('ops', tokens));
+      scope.addHook('onRequest', guard('ops', tokens));
       for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes])
         await scope.register(routes, { operations });
       await scope.register(liveRoute, { operations, everyMs: liveEveryMs });

@@ -58,7 +58,7 @@ export const groupRoutes: FastifyPluginCallbackZod<{ producerOf: (name: string) 
     response: done,
   };
   app.put('/groups/:group/watermark', { schema: advance }, async ({ body, params }) => {
-    await producerOf(params.producer).registryOf(params.group).advance(body.toMs);
+    await producerOf(params.producer).registryOf(params.group).advance(body);
     return {};
   });
 

@@ -1,10 +1,10 @@
 import { ProblemError } from '@nightporter/http';
-import type { FastifyReply, FastifyRequest, preHandlerAsyncHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { accessOf, isLoopback, type Scope, type Tokens } from '../tokens.js';
 import { problem } from './problems.js';
 
 /** Lets nobody in without the token that `scope` needs, and answers before anything of the request is carried out. */
-export function guard(scope: Scope, tokens: Tokens): preHandlerAsyncHookHandler {
+export function guard(scope: Scope, tokens: Tokens): onRequestAsyncHookHandler {
   return async (request, reply) => {
     if (tokens.ops === null) assertLocal(request);
     else assertAllowed(request, reply, { scope, tokens });
@@ -13,7 +13,12 @@ export function guard(scope: Scope, tokens: Tokens): preHandlerAsyncHookHandler 
 }
 
 /** Without tokens only this machine may ask. A page in a browser of this machine, under a name that leads here, may not. */
-function assertLocal({ hostname }: FastifyRequest): void {
+function assertLocal({ headers, hostname }: FastifyRequest): void {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    const detail = 'a page of another site asks, and this server has no token';
+    throw new ProblemError(problem('forbidden', detail, [{ header: 'sec-fetch-site', detail: 'is another site' }]));
+  }
   const name = hostname.replace(/^\[(.*)\]$/, '$1');
   if (isLoopback(name)) return;
   const detail = `this server has no token, and answers under a loopback name only, not ${JSON.stringify(hostname)}`;

@@ -26,6 +26,16 @@ export const ledgerRoutes: FastifyPluginCallbackZod<{ producerOf: (name: string)
     return { rows: [...rows], toMs, isEnd };
   });
 
+  const count = {
+    ...base,
+    summary: 'About how many rows were published after a moment',
+    body: wire.countRequest,
+    response: { 200: wire.countAnswer, ...problemAnswers },
+  };
+  app.post('/ledger/count', { schema: count }, async ({ body, params }) => ({
+    rows: (await producerOf(params.producer).ledger.countPublished?.(body.afterMs)) ?? 0,
+  }));
+
   const versions = {
     ...base,
     summary: 'What there is at versions of aggregates',

@@ -32,8 +32,11 @@ export const errorProblem: ErrorProblem = ({ code, message }) => {
     case 'NP_GROUP_START_UNAVAILABLE':
     case 'NP_REPLAY_UNFINISHED':
     case 'NP_CONFIG_INVALID':
-    case 'NP_ACTION_INVALID':
       return { ...problem('refused', message), code };
+    case 'NP_ACTION_INVALID':
+    case 'NP_PAYLOAD_NOT_JSON':
+    case 'NP_EVENT_INVALID':
+      return { ...problem('invalid-request', message), code };
     case 'NP_STORE_UNAVAILABLE':
     case 'NP_TRANSACTION_CONFLICT':
     case 'NP_ARCHIVE_FAILED':

@@ -1,3 +1,4 @@
+import { wire } from '@nightporter/ledger-http';
 import { z } from 'zod';
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -38,7 +39,7 @@ export const searchQuery = z.strictObject({
 });
 
 export const historyQuery = z.strictObject({
-  aggregate: line(2_000).describe('source/aggregateType/aggregateId, each percent-encoded'),
+  aggregate: wire.aggregateKey,
   afterVersion: whole(0, Number.MAX_SAFE_INTEGER, 0),
   limit: whole(1, 500, 100),
 });
@@ -53,7 +54,7 @@ export const deadLetterQuery = limitQuery.extend({
   eventType: line(200).optional(),
   code: line(100).optional(),
   reason: line(1_000).optional().describe('Part of the message of the failure.'),
-  aggregate: line(2_000).optional(),
+  aggregate: wire.aggregateKey.optional(),
 });
 
 export const auditQuery = z.strictObject({
