@@ -1,5 +1,6 @@
 import {
   OUTBOX_COLLECTIONS,
+  RELAY_COLLECTIONS,
   createGroupStores,
   createRelayStores,
   ensureConsumerCollections,
@@ -80,7 +81,7 @@ it('The relay reads rows and follows the stream with read concern majority, and 
   const reads = sent.filter(({ find, aggregate: aggregated }) => find !== undefined || aggregated !== undefined);
   const { outbox: rows, archive, files, heads } = OUTBOX_COLLECTIONS;
   expect(new Set(reads.map((read) => (read['find'] as string | undefined) ?? 'stream'))).toEqual(
-    new Set([rows, archive, files, heads, 'stream']),
+    new Set([rows, archive, files, heads, RELAY_COLLECTIONS.doubtedIndexes, 'stream']),
   );
   expect(reads.map(({ readConcern }) => readConcern as unknown)).toEqual(reads.map(() => ({ level: 'majority' })));
   sent.length = 0;
