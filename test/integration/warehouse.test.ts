@@ -258,6 +258,46 @@ describe('a warehouse', () => {
     expect(await own.landed()).toEqual(ids);
   });
 
+  it('removes no file of a newer turn where it was paused between taking the lease and listing the folder', async () => {
+    const own = await openWarehouse();
+    const ids = await own.stage(6);
+    let goOn = (): void => undefined;
+    const asked = new Promise<void>((resolve) => (goOn = resolve));
+    let landing: Promise<number> = Promise.resolve(0);
+    const begunMeanwhile = async (): Promise<void> => {
+      let tell = (): void => undefined;
+      const written = new Promise<void>((resolve) => (tell = resolve));
+      const newer = await own.turn(({ store, ...ports }) => ({
+        ...ports,
+        store: {
+          ...store,
+          commit: async (turn, change) => {
+            tell();
+            await asked;
+            await store.commit(turn, change);
+          },
+        },
+      }));
+      landing = newer.land(100);
+      await Promise.race([written, landing]);
+    };
+    await own.turn(({ folder, store, ...ports }) => ({
+      ...ports,
+      folder: { ...folder, list: () => begunMeanwhile().then(() => folder.list()) },
+      store: {
+        ...store,
+        names: async () => {
+          const names = await store.names();
+          goOn();
+          await landing;
+          return names;
+        },
+      },
+    }));
+    expect(await landing).toBe(6);
+    expect(await own.landed()).toEqual(ids);
+  });
+
   it('waits for a landing transaction that is under way before it removes what that has written', async () => {
     const own = await openWarehouse();
     await own.stage(2);

@@ -6,6 +6,7 @@ import type { WarehouseFolder } from '../store/folder.js';
 import { encodeManifest, MANIFEST, readFileOf, readManifest, sha256Of } from '../store/manifest.js';
 import { encodeParquet } from '../store/parquet.js';
 import type { Change, Turn, WarehouseStore } from '../store/warehouse-store.js';
+import { fileNameOf, wasLeftBefore } from './file-names.js';
 
 export interface SessionPorts {
   readonly store: WarehouseStore;
@@ -118,7 +119,7 @@ export class LandingSession {
     const { folder, newId } = this.#ports;
     const { table, day } = place;
     const encoded = await encodeParquet(table, rows);
-    const name = `${table}/day=${day}/${this.#turn.epoch}-${newId()}.parquet`;
+    const name = fileNameOf({ table, day, epoch: this.#turn.epoch, id: newId() });
     await folder.write(name, encoded.content);
     const { content } = encoded;
     return { name, ...place, rows: encoded.rows, bytes: content.byteLength, sha256: sha256Of(content) };
@@ -132,20 +133,18 @@ export class LandingSession {
     await this.publish();
   }
 
-  /** Listed before it is asked what counts: what is not on record by then was left by an older turn, and will never be. */
+  /**
+   * Listed before it is asked what counts: what an older turn has written and is not on record by then will never be. This turn may be over by now
+   * without knowing it; what a newer one has written is not its to judge.
+   */
   async #removeLeft(): Promise<readonly string[]> {
     const { folder, store } = this.#ports;
     const found = await folder.list();
     const counted = await store.names();
-    const left = found.filter((name) => isOurs(name) && !counted.has(name));
+    const left = found.filter((name) => wasLeftBefore(this.#turn.epoch, name) && !counted.has(name));
     await folder.remove(left);
     return left;
   }
-}
-
-/** Files of other kinds in the folder are not ours to remove. */
-function isOurs(name: string): boolean {
-  return /\.parquet(\.partial)?$/.test(name) || name === `${MANIFEST}.partial`;
 }
 
 async function* rowsOf(folder: WarehouseFolder, files: readonly LiveFile[]): AsyncGenerator<Row> {
