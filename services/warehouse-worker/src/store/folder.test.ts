@@ -25,6 +25,20 @@ describe('the folder of a warehouse', () => {
     expect(await folder.list()).toEqual(['manifest.json']);
   });
 
+  it('has the one or the other whole where a file is written twice at once, and nothing beside it', async () => {
+    const contents = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(1_000_000));
+    await Promise.all(contents.map((content) => folder.write('manifest.json', Buffer.from(content))));
+    expect(contents).toContain(Buffer.from((await folder.read('manifest.json')) ?? []).toString());
+    expect(await folder.list()).toEqual(['manifest.json']);
+  });
+
+  it('leaves nothing of a write that fails', async () => {
+    await folder.write('taken/file.parquet', Buffer.from('x'));
+    await expect(folder.write('taken', Buffer.from('y'))).rejects.toMatchObject({ code: 'NP_WAREHOUSE_FAILED' });
+    expect((await folder.list()).toSorted()).toEqual(['manifest.json', 'taken/file.parquet']);
+    await folder.remove(['taken/file.parquet']);
+  });
+
   it('lists what is there by its path, and removes it, or what is not there', async () => {
     await folder.write('events/day=2026-11-30/1-a.parquet', Buffer.from('x'));
     expect(await folder.list()).toContain('events/day=2026-11-30/1-a.parquet');

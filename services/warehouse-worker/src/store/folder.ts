@@ -1,4 +1,5 @@
 import { NightporterError } from '@nightporter/protocol';
+import { randomUUID } from 'node:crypto';
 import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -9,7 +10,7 @@ const PARTIAL = '.partial';
 const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._=-]*(\/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*$/;
 
 /**
- * The folder of a warehouse. `write` resolves once the content is durable under its name: written under another one, flushed, renamed,
+ * The folder of a warehouse. `write` resolves once the content is durable under its name: written under one of its own, flushed, renamed,
  * and the folders flushed; so that a file is whole or absent, and a file that was there before is replaced in one step. `list` names everything
  * that is there, whole or cut off. Rejects with NP_WAREHOUSE_FAILED.
  */
@@ -57,16 +58,27 @@ export function createWarehouseFolder(folder: string): WarehouseFolder {
 async function writeDurably(path: string, content: Uint8Array): Promise<void> {
   const folder = dirname(path);
   const created = await mkdir(folder, { recursive: true });
-  const partial = `${path}${PARTIAL}`;
-  const file = await open(partial, 'w');
+  // Of this write alone: a turn that wakes when it is over may write a file of the same name, and would cut off what is here before it is renamed.
+  const partial = `${path}.${randomUUID()}${PARTIAL}`;
+  try {
+    await writeFlushed(partial, content);
+    await rename(partial, path);
+  } catch (error) {
+    // Nobody would write over it: tried again and again on a full disk, it would be one file more each time.
+    await rm(partial, { force: true });
+    throw error;
+  }
+  await flushFolders(folder, created);
+}
+
+async function writeFlushed(path: string, content: Uint8Array): Promise<void> {
+  const file = await open(path, 'wx');
   try {
     await file.writeFile(content);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(partial, path);
-  await flushFolders(folder, created);
 }
 
 /** A name is durable once its folder is, and a new folder once the one that it stands in is. */
