@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
 import { time, whole } from '../output.js';
 import type { Difference } from './facts.js';
-import { reconcile, settledBefore, type Reconciliation } from './reconcile.js';
+import { readAtRest, reconcile, settledBefore, type Reconciliation } from './reconcile.js';
 import { readWarehouse } from './warehouse.js';
 
 interface Flags {
@@ -69,7 +69,10 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
   const client = await connectMongo({ uri: flags.mongodbUri, appName: 'nightporter-cli' });
   const { warehouseDb: database, warehouseFolder: folder, warehouseGroup } = flags;
   try {
-    const warehouse = folder === undefined ? {} : { warehouse: await readWarehouse(client, { database, folder }) };
+    const { until, warehouse } = await readAtRest({
+      settledBefore: () => settledBefore(client, flags.settleSeconds),
+      readWarehouse: async () => (folder === undefined ? null : readWarehouse(client, { database, folder })),
+    });
     const result = await reconcile(
       {
         client,
@@ -87,9 +90,9 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
           points: flags.pointsGroup,
           ...(folder === undefined ? {} : { warehouse: warehouseGroup }),
         },
-        ...warehouse,
+        ...(warehouse === null ? {} : { warehouse }),
         since: flags.since ?? null,
-        until: await settledBefore(client, flags.settleSeconds),
+        until,
       },
       (orders) => {
         if (cli.io.isInteractive) cli.io.err(`\r${orders} orders compared`);

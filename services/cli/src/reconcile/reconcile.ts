@@ -23,6 +23,18 @@ export async function settledBefore(client: MongoClient, seconds: number): Promi
 }
 
 /**
+ * The time first, then the files: what is landed while they are read is of orders that are not at rest yet, and is not
+ * looked for in vain.
+ */
+export async function readAtRest<Reading>(ports: {
+  settledBefore: () => Promise<Date>;
+  readWarehouse: () => Promise<Reading>;
+}): Promise<{ until: Date; warehouse: Reading }> {
+  const until = await ports.settledBefore();
+  return { until, warehouse: await ports.readWarehouse() };
+}
+
+/**
  * Compares orders, payments, stock, points and shipments, and the warehouse where it is given, in batches. Sums over all orders are compared only without `since`, and are
  * exact only while nothing is under way.
  */
