@@ -27,10 +27,13 @@ describe('the answer of a webhook', () => {
 
 describe('the answer of a mail server', () => {
   it.each([
-    ['a refused recipient', { responseCode: 550, code: 'EENVELOPE', message: 'no such box' }, 'permanent'],
-    ['a box that is full for now', { responseCode: 452, code: 'EENVELOPE', message: 'full' }, 'transient'],
-    ['a log-in that failed', { responseCode: 535, code: 'EAUTH', message: 'wrong' }, 'transient'],
-    ['a log-in that is missing', { responseCode: 530, code: 'EENVELOPE', message: 'log in first' }, 'transient'],
+    ['a refused recipient', { responseCode: 550, command: 'RCPT TO', message: 'no such box' }, 'permanent'],
+    ['a refused content', { responseCode: 554, command: 'DATA', message: 'looks like spam' }, 'permanent'],
+    ['a box that is full for now', { responseCode: 452, command: 'RCPT TO', message: 'full' }, 'transient'],
+    ['a refused connection', { responseCode: 554, command: 'CONN', message: 'no service here' }, 'transient'],
+    ['a refused sender', { responseCode: 550, command: 'MAIL FROM', message: 'not from you' }, 'transient'],
+    ['a log-in that failed', { responseCode: 535, command: 'AUTH PLAIN', message: 'wrong' }, 'transient'],
+    ['a log-in that is missing', { responseCode: 530, command: 'RCPT TO', message: 'log in first' }, 'transient'],
     ['no connection', { code: 'ECONNREFUSED', message: 'refused' }, 'transient'],
   ] as const)('%s is %s', (_name, error, kind) => {
     expect(smtpOutcome(Object.assign(new Error(error.message), error))).toEqual({ kind, reason: error.message });

@@ -27,7 +27,7 @@ export function createSmtpSender({ url, from, domain, timeoutMs, connectionsMax 
   });
   const host = from.slice(from.lastIndexOf('@') + 1).replace(/[>\s]+$/, '');
   return {
-    send: async ({ _id, recipient, occurredAt, subject, text }) => {
+    send: async ({ _id, recipient, occurredAt, subject, text }, signal) => {
       const to = mailAddressOf(recipient, domain);
       if (to === null) return { kind: 'permanent', reason: `${JSON.stringify(recipient)} is no mail address` };
       try {
@@ -38,6 +38,8 @@ export function createSmtpSender({ url, from, domain, timeoutMs, connectionsMax 
           text,
           messageId: `<${_id}@${host}>`,
           date: new Date(occurredAt),
+          // A mail whose time is up is sent again later: until then it must not go out of the pool's queue as well.
+          signal,
         });
         return { kind: 'sent', receipt: response };
       } catch (error) {
@@ -51,11 +53,15 @@ export function createSmtpSender({ url, from, domain, timeoutMs, connectionsMax 
   };
 }
 
-/** 5xx after the log-in is about this mail. A log-in that fails would fail for every other one, and can be mended. */
+/**
+ * 5xx is about this mail only where it answers to its recipient or its content, in nodemailer's names for commands. A server that refuses
+ * the connection, the log-in or the sender would refuse every other mail too, and can be mended.
+ */
 export function smtpOutcome(error: unknown): SendOutcome {
-  const { code, responseCode, message } = error as { code?: unknown; responseCode?: unknown; message?: unknown };
+  const { command, responseCode, message } = error as { command?: unknown; responseCode?: unknown; message?: unknown };
   const reason = typeof message === 'string' ? message : String(error);
-  const isPermanent =
-    typeof responseCode === 'number' && responseCode >= 500 && code !== 'EAUTH' && responseCode !== 530;
+  const isAboutMail = command === 'RCPT TO' || command === 'DATA';
+  // 530 asks for a log-in, at whichever command.
+  const isPermanent = isAboutMail && typeof responseCode === 'number' && responseCode >= 500 && responseCode !== 530;
   return { kind: isPermanent ? 'permanent' : 'transient', reason };
 }
