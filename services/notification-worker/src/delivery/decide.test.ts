@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decideDelivery } from './decide.js';
+import { decideDelivery, reasonOf } from './decide.js';
 
 const delays = { kind: 'exponential', firstMs: 1_000, factor: 2, capMs: 10_000, jitter: 0.5 } as const;
 const limits = (attempts: number, random = 0) => ({
@@ -33,5 +33,25 @@ describe('what follows a send', () => {
     expect(decideDelivery({ ...transient, afterMs: 7_000 }, limits(1))).toMatchObject({ delayMs: 7_000 });
     expect(decideDelivery({ ...transient, afterMs: 9_999_999 }, limits(1))).toMatchObject({ delayMs: 10_000 });
     expect(decideDelivery({ ...transient, afterMs: 1 }, limits(1))).toMatchObject({ delayMs: 1_000 });
+  });
+});
+
+describe('why a sender rejected', () => {
+  it.each([
+    ['its message', new Error('no route'), 'no route'],
+    ['the message of its cause', new TypeError('fetch failed', { cause: new Error('refused') }), 'refused'],
+    [
+      'the code of a cause without a message',
+      new TypeError('fetch failed', { cause: Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }) }),
+      'ECONNREFUSED',
+    ],
+    [
+      'the error where its cause says nothing',
+      new TypeError('fetch failed', { cause: new Error() }),
+      'TypeError: fetch failed',
+    ],
+    ['a text', 'gone', 'gone'],
+  ])('is told by %s', (_where, error, reason) => {
+    expect(reasonOf(error)).toBe(reason);
   });
 });

@@ -19,3 +19,11 @@ export function decideDelivery(
     }
   }
 }
+
+/** Why a sender rejected. `fetch` hides what happened in the cause; one that tried several addresses has a code and no message. */
+export function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  if (cause.message !== '') return cause.message;
+  return 'code' in cause && typeof cause.code === 'string' ? cause.code : String(error);
+}

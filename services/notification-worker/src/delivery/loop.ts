@@ -11,7 +11,7 @@ import type { Logger } from '@nightporter/runtime';
 import type { Companion } from '@nightporter/worker';
 import type { Channel } from '../domain/notice.js';
 import { ChannelHealth } from './channel-health.js';
-import { decideDelivery } from './decide.js';
+import { decideDelivery, reasonOf } from './decide.js';
 import type {
   ClaimedNotification,
   DeliveryQueue,
@@ -194,7 +194,7 @@ export class DeliveryLoop implements Companion {
       const outcome = await Promise.race([sender.send(claimed, signal), isOver]);
       if (outcome !== null && !signal.aborted) return outcome;
     } catch (error) {
-      if (!signal.aborted) return { kind: 'transient', reason: error instanceof Error ? error.message : String(error) };
+      if (!signal.aborted) return { kind: 'transient', reason: reasonOf(error) };
     } finally {
       cancel();
       this.#sending.delete(time);
