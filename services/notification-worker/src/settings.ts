@@ -16,6 +16,7 @@ export const notificationSettings = {
     default: '',
     description:
       'Where notifications are posted to, with their key in Idempotency-Key; needed for the channel webhook.',
+    secret: 'credentials',
   }),
   webhookToken: setting({
     name: 'WEBHOOK_TOKEN',
@@ -103,7 +104,9 @@ const MARGIN_MS = 1_000;
 export function assertUsable(config: NotificationConfig): void {
   const { channels, webhookUrl, smtpUrl, mailFrom, sendTimeoutMs, deliveryClaimMs } = config;
   const missing = [
-    ...(channels.includes('webhook') && !isHttp(webhookUrl) ? ['WEBHOOK_URL (http:// or https://)'] : []),
+    ...(channels.includes('webhook') && !isHttp(webhookUrl)
+      ? ['WEBHOOK_URL (http:// or https://, without user and password)']
+      : []),
     ...(channels.includes('smtp') && !/^smtps?:\/\//.test(smtpUrl ?? '') ? ['SMTP_URL (smtp:// or smtps://)'] : []),
     ...(channels.includes('smtp') && !/@[^@\s]+$/.test(mailFrom ?? '') ? ['MAIL_FROM (a mail address)'] : []),
   ];
@@ -120,6 +123,9 @@ export function assertUsable(config: NotificationConfig): void {
   }
 }
 
+/** `fetch` refuses an address with a user or a password, in a message that holds both. */
 function isHttp(url: string | null): boolean {
-  return url !== null && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+  if (url === null || !URL.canParse(url)) return false;
+  const { protocol, username, password } = new URL(url);
+  return /^https?:$/.test(protocol) && username === '' && password === '';
 }
