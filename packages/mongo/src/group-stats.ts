@@ -5,7 +5,7 @@ import type { GroupDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
 import { groupCollections } from './group-collections.js';
 
-/** Messages of a group that are counted at most: a backlog is no reason to read it whole at every scrape. */
+/** Messages of a group in one state that are counted at most: a backlog is no reason to read it whole at every scrape. */
 const COUNTED_MAX = 10_000;
 
 export const WAITING_STATES = ['gap', 'behind', 'retry', 'dead', 'aside'] as const;
@@ -31,7 +31,7 @@ export interface StandingFigures {
 
 export interface GroupFigures {
   readonly waiting: Readonly<Record<WaitingState, WaitingFigures>>;
-  /** There are more than were counted: what is told is a lower bound. */
+  /** Of some state there are more than were counted: what is told of that one is a lower bound. */
   readonly isCapped: boolean;
   /** Producers with which the group is not registered are missing. */
   readonly standings: readonly StandingFigures[];
@@ -49,23 +49,27 @@ export interface GroupStatsOptions {
   readonly group: string;
   /** Databases of the producers that it reads. */
   readonly producers: readonly string[];
+  /** Messages in each state that are counted at most. Default 10,000. */
+  readonly countedMax?: number;
 }
 
 export function createGroupStats(options: GroupStatsOptions): GroupStats {
-  const { client, group, producers } = options;
+  const { client, countedMax = COUNTED_MAX, group, producers } = options;
   return {
     read: () =>
       guarded(`counting what group ${group} has parked`, async () => {
-        const counted = await countWaiting(options);
+        const counted = await Promise.all(
+          WAITING_STATES.map((state) => countWaiting({ ...options, countedMax, state })),
+        );
         const standings = await Promise.all(producers.map((producer) => standingOf(client, { producer, group })));
-        const isCapped = counted.reduce((sum, { rows }) => sum + rows, 0) >= COUNTED_MAX;
+        const isCapped = counted.some(({ rows }) => rows >= countedMax);
         return { waiting: waitingOf(counted), isCapped, standings: standings.filter((one) => one !== null) };
       }),
   };
 }
 
 interface Counted {
-  readonly _id: WaitingState | 'dismissed';
+  readonly state: WaitingState;
   readonly rows: number;
   readonly oldestAgeMs: number | null;
 }
@@ -75,22 +79,32 @@ function ageMs(date: string): object {
   return { $toDouble: { $subtract: [{ $toLong: '$$NOW' }, { $toLong: date }] } };
 }
 
-/** What has no place in a sequence was never parked; it has failed from the start. */
-async function countWaiting({ client, database, group }: GroupStatsOptions): Promise<readonly Counted[]> {
+/**
+ * Each state for itself, on the index of what is due: in one count for all, a backlog behind a dead letter would hide the dead letter.
+ * What has no place in a sequence was never parked; it has failed from the start.
+ */
+async function countWaiting({
+  client,
+  countedMax,
+  database,
+  group,
+  state,
+}: GroupStatsOptions & { readonly countedMax: number; readonly state: WaitingState }): Promise<Counted> {
   const { parked } = groupCollections(durableDatabase(client, database));
-  return parked
-    .aggregate<Counted>([
-      { $match: { group } },
-      { $limit: COUNTED_MAX },
-      { $group: { _id: '$state', rows: { $sum: 1 }, oldest: { $min: { $ifNull: ['$parkedAt', '$firstFailedAt'] } } } },
+  const [counted] = await parked
+    .aggregate<WaitingFigures>([
+      { $match: { group, state } },
+      { $limit: countedMax },
+      { $group: { _id: null, rows: { $sum: 1 }, oldest: { $min: { $ifNull: ['$parkedAt', '$firstFailedAt'] } } } },
       { $project: { rows: 1, oldestAgeMs: ageMs('$oldest') } },
     ])
     .toArray();
+  return { state, rows: counted?.rows ?? 0, oldestAgeMs: counted?.oldestAgeMs ?? null };
 }
 
 function waitingOf(counted: readonly Counted[]): GroupFigures['waiting'] {
   const figuresOf = (state: WaitingState): WaitingFigures => {
-    const { rows = 0, oldestAgeMs = null } = counted.find(({ _id }) => _id === state) ?? {};
+    const { rows = 0, oldestAgeMs = null } = counted.find((one) => one.state === state) ?? {};
     return { rows, oldestAgeMs: oldestAgeMs === null ? null : Math.max(0, oldestAgeMs) };
   };
   return {

@@ -4,29 +4,32 @@ import type { Document, MongoClient, Timestamp } from 'mongodb';
 import { guarded, messageOf } from './driver-errors.js';
 import { outboxCollection } from './outbox-collection.js';
 
-/** Rows of one outbox that are counted at most: a backlog is no reason to read it whole every few seconds. */
+/** Rows of one outbox in one status that are counted at most: a backlog is no reason to read it whole every few seconds. */
 export const COUNTED_MAX = 10_000;
 
 const STATUSES: readonly UnsettledStatus[] = ['PENDING', 'PROCESSING', 'FAILED', 'DEAD'];
 
 interface Counted {
-  readonly _id: UnsettledStatus;
+  readonly status: UnsettledStatus;
   readonly rows: number;
   readonly oldestAgeMs: number | null;
 }
 
-/** Counts by status what is unsettled, on the index of that; ages are the database's. Both dates as numbers, see leases.ts. */
-function pipeline(countedMax: number): Document[] {
+/**
+ * Counts what is in one status, on the index that begins with it: in one count for all, a backlog would hide the rows that are DEAD.
+ * Ages are the database's. Both dates as numbers, see leases.ts.
+ */
+function pipeline(status: UnsettledStatus, countedMax: number): Document[] {
   const oldestAgeMs = { $subtract: [{ $toLong: '$$NOW' }, { $toLong: '$oldest' }] };
   return [
-    { $match: { unsettled: true } },
+    { $match: { status } },
     { $limit: countedMax },
-    { $group: { _id: '$status', rows: { $sum: 1 }, oldest: { $min: '$createdAt' } } },
+    { $group: { _id: null, rows: { $sum: 1 }, oldest: { $min: '$createdAt' } } },
     { $project: { rows: 1, oldestAgeMs: { $toDouble: oldestAgeMs } } },
   ];
 }
 
-/** `countedMax` rows of each outbox at most; default {@link COUNTED_MAX}. */
+/** `countedMax` rows of each outbox and status at most; default {@link COUNTED_MAX}. */
 export function createOutboxStats(
   client: MongoClient,
   namespaces: readonly Namespace[],
@@ -35,14 +38,24 @@ export function createOutboxStats(
   return {
     read: () =>
       guarded(`counting what is unsettled in ${namespaces.join(', ')}`, async (): Promise<OutboxFigures> => {
-        const outboxes = namespaces.map((namespace) =>
-          outboxCollection(client, namespace).aggregate<Counted>(pipeline(countedMax)).toArray(),
+        const counts = namespaces.flatMap((namespace) =>
+          STATUSES.map((status) => countOf(client, namespace, { status, countedMax })),
         );
-        const counted = await Promise.all(outboxes);
-        const isCapped = counted.some((statuses) => sumOf(statuses) >= countedMax);
-        return { unsettled: unsettledOf(counted.flat()), isCapped, history: await historyOf(client) };
+        const counted = await Promise.all(counts);
+        const isCapped = counted.some(({ rows }) => rows >= countedMax);
+        return { unsettled: unsettledOf(counted), isCapped, history: await historyOf(client) };
       }),
   };
+}
+
+async function countOf(
+  client: MongoClient,
+  namespace: Namespace,
+  { status, countedMax }: { readonly status: UnsettledStatus; readonly countedMax: number },
+): Promise<Counted> {
+  const rows = outboxCollection(client, namespace);
+  const [counted] = await rows.aggregate<UnsettledFigures>(pipeline(status, countedMax)).toArray();
+  return { status, rows: counted?.rows ?? 0, oldestAgeMs: counted?.oldestAgeMs ?? null };
 }
 
 function sumOf(statuses: readonly Counted[]): number {
@@ -51,7 +64,7 @@ function sumOf(statuses: readonly Counted[]): number {
 
 function unsettledOf(counted: readonly Counted[]): OutboxFigures['unsettled'] {
   const figuresOf = (status: UnsettledStatus): UnsettledFigures => {
-    const own = counted.filter(({ _id }) => _id === status);
+    const own = counted.filter((one) => one.status === status);
     const ages = own.flatMap(({ oldestAgeMs }) => (oldestAgeMs === null ? [] : [Math.max(0, oldestAgeMs)]));
     return { rows: sumOf(own), oldestAgeMs: ages.length === 0 ? null : Math.max(...ages) };
   };

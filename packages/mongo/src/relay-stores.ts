@@ -41,6 +41,8 @@ export interface RelayStoresOptions {
   readonly claimMs?: number;
   /** How long indexes that were created again are doubted at least, see index-doubts.ts. Default 90,000 ms, compared every 10,000 ms. */
   readonly indexDoubts?: Pick<IndexDoubtsOptions, 'settleMs' | 'compareEveryMs'>;
+  /** Rows of each outbox and status that the figures count at most. Default 10,000. */
+  readonly countedMax?: number;
   /** Told of what went wrong beside the ports' calls, such as indexes that cannot be created again. Default: ignored. */
   readonly onWarning?: (warning: NightporterError) => void;
 }
@@ -82,6 +84,6 @@ export function createRelayStores(options: RelayStoresOptions): RelayStores {
     repairs: createRepairLog(database),
     controls: createRelayControls(database),
     polling: createPolling(client, { doubts, namespaces }),
-    stats: createOutboxStats(client, namespaces),
+    stats: createOutboxStats(client, namespaces, options.countedMax),
   };
 }

@@ -4,6 +4,7 @@ import {
   OUTBOX_COLLECTIONS,
   REGISTRY,
   RELAY_COLLECTIONS,
+  WAITING_STATES,
   createDatabaseClock,
   createRelayStores,
   durableDatabase,
@@ -17,6 +18,7 @@ import {
   type ParkedDocument,
   type PauseDocument,
   type RepairDocument,
+  type WaitingState,
 } from '@nightporter/mongo';
 import { namespace } from '@nightporter/protocol';
 import { placeOfGroup, type Deployment, type GroupPlace, type Place, type ProducerPlace } from './deployment.js';
@@ -89,19 +91,23 @@ export interface Status {
   readonly notKnown: readonly string[];
 }
 
-/** Parked messages of a group that are counted at most. */
+/** Parked messages of a group in one state that are counted at most. */
 const PARKED_MAX = 100_000;
 const REPAIRS_MAX = 5;
 
 /** How everything stands. Costs what is unsettled and parked, not what was ever published. Rejects with NP_STORE_UNAVAILABLE. */
-export async function status(deployment: Deployment, client: Place['client']): Promise<Status> {
+export async function status(
+  deployment: Deployment,
+  client: Place['client'],
+  { parkedMax = PARKED_MAX }: { readonly parkedMax?: number } = {},
+): Promise<Status> {
   return guarded('asking how everything stands', async () => {
     const at = await createDatabaseClock(client).read();
     const outboxes: OutboxStanding[] = [];
     const groups: GroupStandingRow[] = [];
     for (const producer of deployment.producers) {
       outboxes.push(await outboxStanding(producer));
-      groups.push(...(await groupStandings(deployment, producer)));
+      groups.push(...(await groupStandings(deployment, producer, parkedMax)));
     }
     const relay = deployment.relay === null ? null : await relayStanding(deployment.relay);
     const notKnown = [
@@ -131,6 +137,7 @@ export async function outboxStanding({ client, database }: ProducerPlace): Promi
 export async function groupStandings(
   deployment: Deployment,
   { client, database: producer }: ProducerPlace,
+  parkedMax = PARKED_MAX,
 ): Promise<readonly GroupStandingRow[]> {
   const groups = durableDatabase(client, producer).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
   const now = await createDatabaseClock(client).read();
@@ -150,28 +157,27 @@ export async function groupStandings(
       watermark,
       lagMs: Math.max(0, now.getTime() - watermark.getTime()),
       sweeper: sweeper !== undefined && sweeper !== null && sweeper.until > now ? sweeper.owner : null,
-      parked: home === null ? null : await parkedStanding(home),
+      parked: home === null ? null : await parkedStanding(home, parkedMax),
     });
   }
   return standings;
 }
 
-interface Counted {
-  readonly _id: ParkedDocument['state'] | 'aside' | 'dismissed';
-  readonly rows: number;
-  readonly oldest: Date | null;
-}
-
-async function parkedStanding({ client, database, group }: GroupPlace): Promise<ParkedStanding> {
+/** Each state for itself, on its index: in one count for all, a backlog behind a dead letter would hide the dead letter. */
+async function parkedStanding({ client, database, group }: GroupPlace, parkedMax: number): Promise<ParkedStanding> {
   const parked = durableDatabase(client, database).collection<ParkedDocument>(CONSUMER_COLLECTIONS.parked);
-  const counted = await parked
-    .aggregate<Counted>([
-      { $match: { group } },
-      { $limit: PARKED_MAX },
-      { $group: { _id: '$state', rows: { $sum: 1 }, oldest: { $min: '$parkedAt' } } },
-    ])
-    .toArray();
-  const rowsOf = (state: Counted['_id']): number => counted.find(({ _id }) => _id === state)?.rows ?? 0;
+  const countOf = async (state: WaitingState) => {
+    const [counted] = await parked
+      .aggregate<{ readonly rows: number; readonly oldest: Date | null }>([
+        { $match: { group, state } },
+        { $limit: parkedMax },
+        { $group: { _id: null, rows: { $sum: 1 }, oldest: { $min: '$parkedAt' } } },
+      ])
+      .toArray();
+    return { state, rows: counted?.rows ?? 0, oldest: counted?.oldest ?? null };
+  };
+  const counted = await Promise.all(WAITING_STATES.map(countOf));
+  const rowsOf = (state: WaitingState): number => counted.find((one) => one.state === state)?.rows ?? 0;
   const dates = counted.flatMap(({ oldest }) => (oldest === null ? [] : [oldest]));
   return {
     gap: rowsOf('gap'),
