@@ -1,8 +1,16 @@
 import type { OutboxDocument } from '@nightporter/contracts';
 import { audit, createRetention, type AuditRequest } from '@nightporter/ledger';
-import type { InboxDocument, ParkedDocument, PositionDocument } from '@nightporter/mongo';
+import {
+  createArchiveFolder,
+  type InboxDocument,
+  type ParkedDocument,
+  type PositionDocument,
+} from '@nightporter/mongo';
 import { aggregateVersion, type EventId } from '@nightporter/protocol';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { cli } from './cli.support.js';
 import { operationsFixture, rowsOf, type OperationsFixture } from './operations.support.js';
@@ -77,6 +85,63 @@ describe('an audit', () => {
     expect(disturbed.notes.join()).toContain('meanwhile');
     const next = await audit(fixture.deployment, AT_ONCE);
     expect(next.groups).toMatchObject([{ published: 5, publishedInThisRun: 5, isMarked: true }]);
+  });
+
+  it('marks on its way only what was compared before retention ran', async () => {
+    for (const [index, id] of ids.entries())
+      await rowsOf(fixture).updateOne({ _id: id }, { $set: { publishedAt: new Date(1_000 * (index + 1)) } });
+    const groups = fixture.client.db(fixture.producer).collection<{ _id: string; revision: number }>('groups');
+    const moved: unknown[] = [];
+    const move = async ({ rows }: { rows: number }): Promise<void> => {
+      if (rows !== 2) return;
+      moved.push(await groups.updateOne({ _id: 'registry' }, { $inc: { revision: 1 } }));
+    };
+    const disturbed = await audit(fixture.deployment, { ...AT_ONCE, progress: move }, { batchRows: 1, markEvery: 1 });
+    expect(moved).toHaveLength(1);
+    expect(disturbed).toMatchObject({ groups: [{ settled: 5, isMarked: false }] });
+    const next = await audit(fixture.deployment, AT_ONCE);
+    expect(next.groups).toMatchObject([{ published: 5, publishedInThisRun: 3, isMarked: true }]);
+  });
+
+  it('names an open event whose row was deleted until the group has got over it', async () => {
+    const [settled, open] = await fixture.commit('3', 2);
+    await fixture.publish([settled!, open!]);
+    await fixture.settle([settled!]);
+    expect(await namesOf({})).toEqual([['missing', open, 2]]);
+    await rowsOf(fixture).deleteOne({ _id: open! });
+    for (const time of ['the first time', 'the second time']) {
+      const report = await audit(fixture.deployment, AT_ONCE);
+      expect(report.differences, time).toMatchObject([{ kind: 'deleted-unsettled', eventId: open, version: 2 }]);
+      expect(report.groups).toMatchObject([{ published: 7, settled: 6, expired: 0, different: 1 }]);
+    }
+    await positions().updateOne({ aggregate: fixture.key('3') }, { $set: { version: 2 } });
+    const after = await audit(fixture.deployment, AT_ONCE);
+    expect(after.groups).toMatchObject([{ published: 7, settled: 6, expired: 1, different: 0 }]);
+  });
+
+  it('begins anew at a mark whose open events are named by id alone', async () => {
+    await inbox().deleteOne({ eventId: ids[1]! });
+    await audit(fixture.deployment, AT_ONCE);
+    const marks = fixture.client.db(fixture.consumer).collection('audit_marks');
+    expect((await marks.updateOne({}, { $set: { open: [ids[1]!] } })).matchedCount).toBe(1);
+    const next = await audit(fixture.deployment, AT_ONCE);
+    expect(next.groups).toMatchObject([{ published: 5, publishedInThisRun: 5, settled: 4, different: 1 }]);
+  });
+
+  it('counts an open event whose row it cannot read as in flight, and says so', async () => {
+    await inbox().deleteOne({ eventId: ids[1]! });
+    expect(await namesOf({})).toEqual([['missing', ids[1], 2]]);
+    const folder = await mkdtemp(join(tmpdir(), 'nightporter-'));
+    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const files = createArchiveFolder(folder);
+    const run = { client: fixture.client, namespace: fixture.outbox, afterMs: 0, marginMs: 0, pauseMs: 0 };
+    await createRetention({ ...run, destination: { kind: 'files', files } }).run();
+    const blind = await audit(fixture.deployment, AT_ONCE);
+    expect(blind).toMatchObject({ differences: [], groups: [{ published: 5, settled: 4, inFlight: 1, different: 0 }] });
+    expect(blind.notes.join()).toContain('cannot be read from here');
+    const producers = [{ client: fixture.client, database: fixture.producer, files }];
+    const seeing = await audit({ ...fixture.deployment, producers }, AT_ONCE);
+    expect(seeing).toMatchObject({ notes: [], differences: [{ kind: 'missing', eventId: ids[1] }] });
   });
 
   it('that is interrupted says so, and marks nothing that it has not compared', async () => {

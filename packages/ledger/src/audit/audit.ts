@@ -16,9 +16,17 @@ import { Findings } from './findings.js';
 import { GroupComparison, type Registration } from './group-audit.js';
 import type { Rule } from './judge.js';
 import { auditPhantoms, auditSetAside } from './phantoms.js';
-import { publishedBatches } from './rows.js';
+import { BATCH, publishedBatches } from './rows.js';
 
 const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
+
+/** How an audit goes on. For tests: the defaults suit everybody. */
+interface Pace {
+  /** Rows of a batch, at least. */
+  readonly batchRows?: number;
+  /** Batches between two marks. */
+  readonly markEvery?: number;
+}
 
 interface World {
   readonly deployment: Deployment;
@@ -26,17 +34,29 @@ interface World {
   readonly findings: Findings;
   readonly notes: string[];
   readonly lagMs: number;
+  readonly pace: Required<Pace>;
 }
 
 /** Rejects with NP_ACTION_INVALID for a request that is out of range, NP_ARCHIVE_FAILED or NP_STORE_UNAVAILABLE. */
-export async function audit(deployment: Deployment, request: AuditRequest = {}): Promise<AuditReport> {
+export async function audit(
+  deployment: Deployment,
+  request: AuditRequest = {},
+  { batchRows = BATCH, markEvery = 20 }: Pace = {},
+): Promise<AuditReport> {
   const { differencesMax = 1_000, full: isFull = false, lagMs = 10_000 } = request;
   assertWhole('differencesMax', differencesMax, { min: 1, max: 1_000_000 });
   assertWhole('lagMs', lagMs, { min: 0, max: 600_000 });
   assertWhole('graceMs', request.graceMs ?? 0, { min: 0, max: 86_400_000 });
   const started = performance.now();
   const startedAt = new Date();
-  const world: World = { deployment, request, findings: new Findings(differencesMax), notes: [], lagMs };
+  const world: World = {
+    deployment,
+    request,
+    findings: new Findings(differencesMax),
+    notes: [],
+    lagMs,
+    pace: { batchRows, markEvery },
+  };
   const producers: ProducerAudit[] = [];
   const groups: GroupAudit[] = [];
   for (const producer of deployment.producers) {
@@ -68,9 +88,9 @@ async function auditProducer(
   const committed = await auditCommitted(producer, { findings, rule });
   const revision = await registryRevision(producer);
   const registrations = await registrationsOf(world, producer);
-  const comparisons = await compareAll(world, producer, { registrations, rule });
-  const hasRetentionRun = (await registryRevision(producer)) !== revision;
-  if (hasRetentionRun) {
+  const hasRetentionRun = async (): Promise<boolean> => (await registryRevision(producer)) !== revision;
+  const comparisons = await compareAll(world, producer, { registrations, rule, hasRetentionRun });
+  if (await hasRetentionRun()) {
     world.notes.push(
       `Retention or a registration has run in ${producer.database} meanwhile: what was compared is not marked as such.`,
     );
@@ -133,13 +153,19 @@ async function registryRevision(producer: ProducerPlace): Promise<number> {
   return registry?.revision ?? 0;
 }
 
+interface Comparing {
+  readonly registrations: readonly Registration[];
+  readonly rule: Rule;
+  readonly hasRetentionRun: () => Promise<boolean>;
+}
+
 /** One walk over what is published, for all groups: each passes over what it has compared before. */
 async function compareAll(
   world: World,
   producer: ProducerPlace,
-  { registrations, rule }: { readonly registrations: readonly Registration[]; readonly rule: Rule },
+  { hasRetentionRun, registrations, rule }: Comparing,
 ): Promise<readonly GroupComparison[]> {
-  const { deployment, findings, lagMs, request } = world;
+  const { deployment, findings, lagMs, notes, pace, request } = world;
   const comparisons: GroupComparison[] = [];
   for (const registration of registrations) {
     const { _id: group } = registration;
@@ -150,25 +176,35 @@ async function compareAll(
       findings.add({ kind: 'not-audited', producer: producer.database, group, ...nothing, text });
       continue;
     }
-    comparisons.push(
-      await GroupComparison.begin({ home, producer, registration, rule, findings }, request.full ?? false),
-    );
+    const options = { home, producer, registration, rule, findings, notes };
+    comparisons.push(await GroupComparison.begin(options, request.full ?? false));
   }
   const untilMs = rule.nowMs - lagMs;
   const afterMs = comparisons.length === 0 ? 0 : Math.min(...comparisons.map((comparison) => comparison.afterMs));
   // Without a group there is still what the rows themselves say, which only a full audit reads.
   if (comparisons.length === 0 && request.full !== true) return comparisons;
-  let rows = 0;
-  for await (const batch of publishedBatches(producer, { afterMs, untilMs })) {
+  let [rows, batches] = [0, 0];
+  for await (const batch of publishedBatches(producer, { afterMs, untilMs }, pace.batchRows)) {
     if (request.signal?.aborted === true) return comparisons;
     const events = await auditRows(producer, batch, findings);
     const toMs = batch.at(-1)?.publishedAt.getTime() ?? afterMs;
     for (const comparison of comparisons) await comparison.compare(events, toMs);
     rows += batch.length;
+    batches += 1;
+    if (batches % pace.markEvery === 0) await markAll(comparisons, hasRetentionRun);
     await request.progress?.({ rows, producer: producer.database });
   }
   for (const comparison of comparisons) await comparison.compare([], untilMs);
   return comparisons;
+}
+
+/** What retention has moved since the walk began may lie where the walk does not look: a mark must not pass it. */
+async function markAll(
+  comparisons: readonly GroupComparison[],
+  hasRetentionRun: () => Promise<boolean>,
+): Promise<void> {
+  if (await hasRetentionRun()) for (const comparison of comparisons) comparison.distrust();
+  for (const comparison of comparisons) await comparison.save();
 }
 
 function assertWhole(name: string, value: number, { min, max }: { readonly min: number; readonly max: number }): void {

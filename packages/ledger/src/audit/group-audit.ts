@@ -1,11 +1,19 @@
-import { createLedgerRows, guarded, type GroupDocument, type LedgerRow } from '@nightporter/mongo';
-import { aggregateKey, eventId, type EventId } from '@nightporter/protocol';
+import {
+  CONSUMER_COLLECTIONS,
+  createLedgerRows,
+  durableDatabase,
+  guarded,
+  type GroupDocument,
+  type LedgerRow,
+  type PositionDocument,
+} from '@nightporter/mongo';
+import { aggregateKey } from '@nightporter/protocol';
 import type { GroupPlace, ProducerPlace } from '../questions/deployment.js';
 import type { Difference, GroupAudit } from './contract.js';
 import type { Findings } from './findings.js';
-import { readGroupBatch } from './group-batch.js';
+import { positionsOf, readGroupBatch } from './group-batch.js';
 import { judgeRow, type RowFacts, type RowVerdict, type Rule } from './judge.js';
-import { OPEN_MAX, newMark, readMark, writeMark, type AuditMark } from './mark.js';
+import { OPEN_MAX, newMark, readMark, writeMark, type AuditMark, type OpenEvent } from './mark.js';
 import type { PublishedRow } from './rows.js';
 
 export type Registration = Pick<GroupDocument, '_id' | 'topics' | 'watermark' | 'registeredAt'>;
@@ -16,11 +24,10 @@ interface Options {
   readonly registration: Registration;
   readonly rule: Rule;
   readonly findings: Findings;
+  readonly notes: string[];
 }
 
 type Counts = Record<RowVerdict['kind'], number>;
-
-const WRITE_EVERY = 20;
 
 /** Compares published rows with what one group has of them, batch by batch, and moves the group's mark. */
 export class GroupComparison {
@@ -28,12 +35,11 @@ export class GroupComparison {
   /** As it was when this audit began: its counts go on from there. */
   readonly #base: AuditMark;
   readonly #counts: Counts = { settled: 0, 'before-start': 0, expired: 0, 'in-flight': 0, different: 0 };
-  readonly #open: EventId[] = [];
+  readonly #open: OpenEvent[] = [];
   #fresh = 0;
   #comparedToMs: number;
   #revision: number;
   #isMarked = true;
-  #batches = 0;
 
   private constructor(options: Options, mark: AuditMark) {
     this.#options = options;
@@ -65,8 +71,6 @@ export class GroupComparison {
     this.#fresh += rows.length;
     await this.#judge(rows);
     this.#comparedToMs = Math.max(this.#comparedToMs, untilMs);
-    this.#batches += 1;
-    if (this.#batches % WRITE_EVERY === 0) await this.save();
   }
 
   /** Puts the mark where the comparison is, unless too much is open. */
@@ -135,19 +139,21 @@ export class GroupComparison {
   #count(row: PublishedRow, verdict: RowVerdict): void {
     this.#counts[verdict.kind] += 1;
     if (verdict.kind !== 'different' && verdict.kind !== 'in-flight') return;
-    this.#open.push(row._id);
-    if (verdict.kind === 'different') this.#options.findings.add(this.#differenceOf(row, verdict));
+    const event = { eventId: row._id, aggregate: aggregateKey(row), version: row.aggregateVersion };
+    this.#open.push(event);
+    if (verdict.kind === 'different') this.#options.findings.add(this.#differenceOf(event, verdict));
   }
 
-  #differenceOf(row: PublishedRow, { because, difference }: Extract<RowVerdict, { kind: 'different' }>): Difference {
+  #differenceOf(event: OpenEvent, { because, difference }: Extract<RowVerdict, { kind: 'different' }>): Difference {
     const { home, producer } = this.#options;
+    const { aggregate, eventId, version } = event;
     return {
       kind: difference,
       producer: producer.database,
       group: home.group,
-      eventId: row._id,
-      aggregate: aggregateKey(row),
-      version: row.aggregateVersion,
+      eventId,
+      aggregate,
+      version,
       text: `Group ${home.group}: ${because}.`,
     };
   }
@@ -158,17 +164,46 @@ export class GroupComparison {
     return guarded(`comparing with group ${home.group}`, () => readGroupBatch(home, rows, watermarkMs));
   }
 
-  /** They were counted as published when they were compared first. One that is gone was deleted by retention, so settled or forced. */
-  async #lookAgain(open: readonly EventId[]): Promise<void> {
-    const ledger = createLedgerRows(this.#options.producer);
+  /** They were counted as published when they were compared first. */
+  async #lookAgain(open: readonly OpenEvent[]): Promise<void> {
+    const { home, notes, producer } = this.#options;
+    const ledger = createLedgerRows(producer);
     const rows: PublishedRow[] = [];
-    for (const id of open) {
-      const found: LedgerRow | null = await ledger.findEvent(eventId(id));
-      if (found?.kind === 'row' && found.document.publishedAt !== null) rows.push(found.document as PublishedRow);
-      else if (found !== null) this.#open.push(id);
-      else this.#counts.expired += 1;
+    let unread = 0;
+    for (const event of open) {
+      const found: LedgerRow | null = await ledger.findEvent(event.eventId);
+      if (found === null) await this.#countDeleted(event);
+      else if (found.kind === 'row' && found.document.publishedAt !== null) rows.push(found.document as PublishedRow);
+      else {
+        this.#open.push(event);
+        this.#counts['in-flight'] += 1;
+        unread += 1;
+      }
     }
+    if (unread > 0)
+      notes.push(
+        `Group ${home.group}: open events of ${producer.database} that count as in flight, since their rows cannot be read from here or are not published any more: ${unread}.`,
+      );
     await this.#judge(rows);
+  }
+
+  /** Retention may have been forced, or somebody has deleted the row: only the position tells whether the group has got over it. */
+  async #countDeleted(event: OpenEvent): Promise<void> {
+    const { findings, home } = this.#options;
+    const { aggregate, version } = event;
+    const positions = durableDatabase(home.client, home.database).collection<PositionDocument>(
+      CONSUMER_COLLECTIONS.positions,
+    );
+    const position = (await positionsOf(positions, home.group, [aggregate])).get(aggregate);
+    const reached = Math.max(position?.version ?? 0, position?.startVersion ?? 0);
+    if (reached >= version) {
+      this.#counts.expired += 1;
+      return;
+    }
+    this.#counts.different += 1;
+    this.#open.push(event);
+    const because = `the row of version ${version} was deleted, and its position is ${reached}`;
+    findings.add(this.#differenceOf(event, { kind: 'different', difference: 'deleted-unsettled', because }));
   }
 }
 

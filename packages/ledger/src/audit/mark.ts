@@ -1,7 +1,14 @@
 import { CONSUMER_COLLECTIONS, durableDatabase, guarded, type GroupDocument } from '@nightporter/mongo';
-import type { EventId } from '@nightporter/protocol';
+import type { AggregateKey, EventId } from '@nightporter/protocol';
 import type { Collection } from 'mongodb';
 import type { GroupPlace } from '../questions/deployment.js';
+
+export interface OpenEvent {
+  readonly eventId: EventId;
+  /** Once its row is gone, they alone tell whether the group has got over it. */
+  readonly aggregate: AggregateKey;
+  readonly version: number;
+}
 
 /** `audit_marks` in the group's database: `_id` is the producer's database, `|`, and the group. */
 export interface AuditMarkDocument {
@@ -11,7 +18,7 @@ export interface AuditMarkDocument {
   /** Everything published up to then was compared and is settled, apart from `open`. */
   readonly comparedTo: Date;
   /** Compared and not settled yet, or different: looked at again by every audit. */
-  readonly open: readonly EventId[];
+  readonly open: readonly OpenEvent[];
   readonly published: number;
   readonly settled: number;
   readonly beforeStart: number;
@@ -34,7 +41,7 @@ export function newMark(producer: string, { _id: group, registeredAt, topics }: 
   return { group, producer, comparedTo: new Date(0), open: [], ...counts, registeredAt, topics, revision: 0 };
 }
 
-/** The mark of a registration as it is now; one of an earlier registration, or of other topics, does not count. */
+/** The mark of a registration as it is now; one of an earlier registration, of other topics, or of an earlier form does not count. */
 export async function readMark(home: GroupPlace, producer: string, registration: Registration): Promise<AuditMark> {
   const found = await guarded(`reading the audit mark of ${home.group}`, () =>
     marksOf(home).findOne({ _id: markId(producer, home.group) }),
@@ -44,7 +51,9 @@ export async function readMark(home: GroupPlace, producer: string, registration:
   const isOfIt =
     found.registeredAt.getTime() === registration.registeredAt.getTime() &&
     JSON.stringify(found.topics) === JSON.stringify(registration.topics);
-  return isOfIt ? found : { ...fresh, revision: found.revision };
+  // Marks once named their open events by id alone.
+  const isWhole = found.open.every((one) => typeof one === 'object');
+  return isOfIt && isWhole ? found : { ...fresh, revision: found.revision };
 }
 
 /** Moves the mark, unless another audit has moved it since it was read. Returns whether it did. */

@@ -10,7 +10,7 @@ export interface Range {
   readonly untilMs: number;
 }
 
-const BATCH = 500;
+export const BATCH = 500;
 /** Rows of a file page. */
 const PAGE = 1_000;
 
@@ -21,10 +21,11 @@ const PAGE = 1_000;
 export async function* publishedBatches(
   producer: ProducerPlace,
   range: Range,
+  batchMin = BATCH,
 ): AsyncGenerator<readonly PublishedRow[]> {
   let batch: PublishedRow[] = [];
   for await (const row of mergeSorted(await sourcesOf(producer, range), publishedAtMs)) {
-    if (batch.length >= BATCH && publishedAtMs(row) > publishedAtMs(batch.at(-1) ?? row)) {
+    if (batch.length >= batchMin && publishedAtMs(row) > publishedAtMs(batch.at(-1) ?? row)) {
       yield batch;
       batch = [];
     }
