@@ -227,6 +227,27 @@ describe('a change stream of MongoDB', () => {
     expect(warnings[0]?.message).toContain(outbox);
   });
 
+  it('creates the indexes again that the stream before it could not', async () => {
+    const client = shared.client();
+    const outbox = await prepareOutbox();
+    const { capture, warnings } = stores(client, outbox);
+    const stream = await openStream(capture);
+    const collection = outboxOf(client, outbox);
+    await collection.drop();
+    await collection.createIndexes([{ key: { slot: 1 }, name: 'status_published' }]);
+    await commit({ client, outbox }, 1);
+    const { tokens } = await readRows(stream, 1);
+    await stream.close();
+    expect(warnings).toHaveLength(1);
+    await collection.dropIndex('status_published');
+    const next = await capture.open({ after: tokens[0]!, slots: ALL_SLOTS });
+    open.push(next);
+    await next.read();
+    expect((await collection.indexes()).map((index) => index.name)).toEqual(
+      expect.arrayContaining(['aggregate_version', 'unsettled_by_slot', 'status_published']),
+    );
+  });
+
   it('gives the batch of a read that was given up to the next one', async () => {
     const client = shared.client();
     const outbox = await prepareOutbox();

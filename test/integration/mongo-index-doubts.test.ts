@@ -10,10 +10,11 @@ import {
 } from '@nightporter/mongo';
 import { ALL_SLOTS, aggregateKey, eventId, namespace, type Namespace } from '@nightporter/protocol';
 import type { CaptureStream } from '@nightporter/relay';
-import type { ClientSession, Collection } from 'mongodb';
+import { MongoClient, type ClientSession, type Collection } from 'mongodb';
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { outboxDocument } from '../conformance/mongo-samples.js';
+import { sharedStack } from '../support/stack.js';
 
 const shared = sharedDatabase();
 const cleanUp: (() => Promise<unknown>)[] = [];
@@ -128,6 +129,33 @@ describe('indexes that were created again under a load', () => {
     for (let sweep = 0; sweep < 5; sweep += 1) expect(await swept(stores)).toEqual([4, 5, 6]);
     expect(await world.doubts()).toEqual([]);
     expect(await laneOf(world, stores)).toEqual([4, 5, 6]);
+  });
+
+  it('are doubted as long as they are not there', async (context) => {
+    const world = await droppedUnderLoad(context);
+    await world.outbox.dropIndex('unsettled_by_slot');
+    const stores = world.stores(AT_ONCE);
+    for (let sweep = 0; sweep < 5; sweep += 1) expect(await swept(stores)).toEqual([4, 5, 6]);
+    expect(await world.doubts()).toEqual([world.namespace]);
+  });
+
+  it('are doubted before they are created, and anew from then on', async () => {
+    const client = new MongoClient(sharedStack().mongodbUri, { monitorCommands: true });
+    cleanUp.push(() => client.close());
+    const [database, relayDatabase] = [shared.database('orders'), shared.database('relay')];
+    await ensureOutboxCollections(client, database);
+    const namespaces = [namespace(`${database}.outbox`)];
+    const { capture } = createRelayStores({ client, database: relayDatabase, namespaces });
+    const stream = await capture.open({ after: null, slots: ALL_SLOTS });
+    cleanUp.push(() => stream.close());
+    await client.db(database).dropCollection('outbox');
+    const commands: string[] = [];
+    client.on('commandStarted', ({ commandName, command }) => {
+      if (commandName === 'createIndexes') commands.push('create');
+      if (command['update'] === RELAY_COLLECTIONS.doubtedIndexes) commands.push('doubt');
+    });
+    await untilDisturbed(stream);
+    expect(commands).toEqual(['doubt', 'create', 'doubt']);
   });
 
   it('are doubted for as long as a transaction of that time may be open', async (context) => {

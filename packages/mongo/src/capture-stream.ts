@@ -20,6 +20,12 @@ import { tokenDocument, tokenText } from './resume-token.js';
 type Change = ChangeStreamDocument<OutboxDocument>;
 type Changes = ChangeStream<OutboxDocument, Change>;
 
+/**
+ * Outboxes whose indexes are to be created again, each with its last disturbance. Shared by all streams of a capture: the one that was
+ * told of it may be closed before that succeeds, and the next goes on behind it.
+ */
+export type Unindexed = Map<Namespace, symbol>;
+
 export interface CaptureStreamOptions {
   readonly client: MongoClient;
   readonly namespaces: readonly Namespace[];
@@ -27,6 +33,7 @@ export interface CaptureStreamOptions {
   readonly after: ResumeToken | null;
   /** To tell how far behind a change is. */
   readonly clock: DatabaseClock;
+  readonly unindexed: Unindexed;
   /** Gives an outbox back the indexes that it lost with a drop. */
   readonly recreate: (namespace: Namespace) => Promise<void>;
   readonly onWarning: (warning: NightporterError) => void;
@@ -62,8 +69,6 @@ export class MongoCaptureStream implements CaptureStream {
   /** The driver's stream has answered since it was opened. */
   #hasAnswered = false;
   #isClosed = false;
-  /** Outboxes whose indexes are to be created again. */
-  readonly #unindexed = new Set<Namespace>();
   readonly #warned = new Set<Namespace>();
 
   constructor(options: CaptureStreamOptions) {
@@ -154,7 +159,7 @@ export class MongoCaptureStream implements CaptureStream {
         rows.push({ row: outboxRow(captured.namespace, captured.document, null), token: tokenText(change._id) });
       } else {
         disturbed = true;
-        for (const namespace of captured.namespaces) this.#unindexed.add(namespace);
+        for (const namespace of captured.namespaces) this.#options.unindexed.set(namespace, Symbol(namespace));
       }
       if (changes.bufferedCount() === 0) break;
     }
@@ -214,12 +219,14 @@ export class MongoCaptureStream implements CaptureStream {
     await changes?.close();
   }
 
-  /** An outbox that was dropped and comes back with the next insert has no indexes. What fails here is tried at the next read. */
+  /** An outbox that was dropped and comes back with the next insert has no indexes. What fails here is tried at the next read, of whichever stream. */
   async #reindex(): Promise<void> {
-    for (const namespace of this.#unindexed) {
+    const { unindexed } = this.#options;
+    for (const [namespace, disturbance] of [...unindexed]) {
       try {
         await this.#options.recreate(namespace);
-        this.#unindexed.delete(namespace);
+        // Another stream may have told of the next disturbance meanwhile.
+        if (unindexed.get(namespace) === disturbance) unindexed.delete(namespace);
         this.#warned.delete(namespace);
       } catch (error) {
         if (this.#warned.has(namespace)) continue;

@@ -2,7 +2,7 @@ import { NightporterError, type Namespace, type ResumeToken, type Slot } from '@
 import type { Capture } from '@nightporter/relay';
 import type { MongoClient } from 'mongodb';
 import { capturePipeline } from './capture-pipeline.js';
-import { MongoCaptureStream } from './capture-stream.js';
+import { MongoCaptureStream, type Unindexed } from './capture-stream.js';
 import { createDatabaseClock } from './database-clock.js';
 import { ensureOutbox } from './collections.js';
 import type { IndexDoubts } from './index-doubts.js';
@@ -18,6 +18,7 @@ export interface CaptureOptions {
 /** One cluster-level change stream over all outboxes. */
 export function createCapture({ client, doubts, namespaces, onWarning }: CaptureOptions): Capture {
   const clock = createDatabaseClock(client);
+  const unindexed: Unindexed = new Map();
 
   async function open({
     after,
@@ -33,10 +34,13 @@ export function createCapture({ client, doubts, namespaces, onWarning }: Capture
       pipeline: capturePipeline(namespaces, slots),
       after,
       clock,
+      unindexed,
       recreate: async (namespace) => {
         // First: from the moment that there is an index again, it may lack rows.
         await doubts.raise(namespace);
         await ensureOutbox(client, namespace);
+        // Again: what was open while they were created may be open from now on for as long as a transaction may be.
+        await doubts.raise(namespace);
       },
       onWarning,
     });

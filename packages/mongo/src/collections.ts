@@ -45,13 +45,15 @@ const BY_AGGREGATE: Index = {
   unique: true,
 };
 
+const UNSETTLED_BY_SLOT = 'unsettled_by_slot';
+
 /** Few, because every mark of the relay rewrites them. */
 const OUTBOX_INDEXES: readonly Index[] = [
   BY_AGGREGATE,
   {
     // What is not published yet, slot by slot: small whatever the outbox grows to. `unsettled` leads although it is the same in
     // every entry, because SecantusDB uses an index for a range only when all equalities of the query lead in it.
-    name: 'unsettled_by_slot',
+    name: UNSETTLED_BY_SLOT,
     key: { unsettled: 1, slot: 1, source: 1, aggregateType: 1, aggregateId: 1, aggregateVersion: 1 },
     partialFilterExpression: { unsettled: true },
   },
@@ -156,6 +158,12 @@ export async function ensureArchiveCatalogue(client: MongoClient, database: stri
 export async function ensureOutbox(client: MongoClient, namespace: Namespace): Promise<void> {
   const { database, collection } = namespaceParts(namespace);
   await ensurePlan(durableDatabase(client, database), { [collection]: OUTBOX_INDEXES });
+}
+
+/** Whether an outbox has the index that the relay reads by. */
+export async function hasUnsettledIndex(client: MongoClient, namespace: Namespace): Promise<boolean> {
+  const { database, collection } = namespaceParts(namespace);
+  return (await indexNames(durableDatabase(client, database), collection)).has(UNSETTLED_BY_SLOT);
 }
 
 const PLANS = { producer: OUTBOX_PLAN, relay: RELAY_PLAN, consumer: CONSUMER_PLAN } as const;

@@ -2,6 +2,7 @@ import type { OutboxDocument } from '@nightporter/contracts';
 import type { Namespace, Slot } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
 import { mapAtOnce } from './batches.js';
+import { hasUnsettledIndex } from './collections.js';
 import { outboxCollection } from './outbox-collection.js';
 
 /** Unsettled rows that are compared at most: with more, it is not known, and asked again. */
@@ -15,9 +16,11 @@ type Keyed = Key & Pick<OutboxDocument, '_id'>;
 
 const KEY = { slot: 1, source: 1, aggregateType: 1, aggregateId: 1, aggregateVersion: 1 } as const;
 
-/** Whether the index of what is unsettled has every row that a scan finds; false where that cannot be told. */
+/** Whether the index of what is unsettled is there and has every row that a scan finds; false where that cannot be told. */
 export async function indexIsWhole(client: MongoClient, namespace: Namespace): Promise<boolean> {
   const outbox = outboxCollection(client, namespace);
+  // Without it both readings are scans, which agree.
+  if (!(await hasUnsettledIndex(client, namespace))) return false;
   const scanned = await outbox
     .find({ unsettled: true }, { hint: { $natural: 1 } })
     .project<Keyed>(KEY)
