@@ -87,6 +87,8 @@ export class ShardRunner {
       failures = answer.kind === 'unknown' ? failures + 1 : 0;
       let lease: HeldLease | null = answer.kind === 'held' ? answer : null;
       while (lease !== null && clock.now() < lease.deadlineMs && !this.#isStopping()) lease = await this.#serve(lease);
+      // Its answer came while stopping: nobody would serve until it expires.
+      if (lease !== null && this.#isStopping()) await this.#release(lease.epoch);
       this.#freePlace();
       const waitMs = failures > 0 ? backoffMs(backoff, failures, random) : standbyEveryMs;
       await sleep(clock, waitMs, this.#stop);

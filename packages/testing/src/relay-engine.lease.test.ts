@@ -16,6 +16,63 @@ describe('the lease', () => {
     expect(first.shard().state).toBe('stopped');
   });
 
+  test('that is acquired while its holder stops goes to a standby at once', async () => {
+    const barrier = new Barrier();
+    barrier.closed = true;
+    const first = start({
+      ports: ({ leases }) => ({
+        leases: {
+          ...leases,
+          acquire: async (request) => {
+            const outcome = await leases.acquire(request);
+            await barrier.pass();
+            return outcome;
+          },
+        },
+      }),
+    });
+    await world.clock.advance(100);
+    const second = start({ owner: 'relay-2' });
+    await world.clock.advance(100);
+    expect(second.shard().state).toBe('standby');
+    const stopped = first.relay.stop();
+    barrier.open();
+    await world.clock.advance(1_100);
+    await stopped;
+    expect(second.shard()).toMatchObject({ state: 'following', epoch: 2 });
+  });
+
+  test('of the next epoch goes to a standby at once when its holder stops before it serves', async () => {
+    let cut = false;
+    const barrier = new Barrier();
+    const first = start({
+      ports: ({ capture, leases }) => ({
+        capture: {
+          open: async (request) => {
+            const stream = await capture.open(request);
+            return { ...stream, close: () => barrier.pass() };
+          },
+        },
+        leases: { ...leases, acquire: (request) => (cut ? unavailable() : leases.acquire(request)) },
+      }),
+    });
+    await world.clock.advance(100);
+    cut = true;
+    await world.clock.advance(30_000);
+    cut = false;
+    barrier.closed = true;
+    for (let step = 0; step < 100 && first.shard().state !== 'draining'; step += 1) await world.clock.advance(50);
+    expect(first.shard()).toMatchObject({ state: 'draining', epoch: 1 });
+    const second = start({ owner: 'relay-2' });
+    await world.clock.advance(100);
+    expect(second.shard().state).toBe('standby');
+    const stopped = first.relay.stop();
+    barrier.open();
+    await world.clock.advance(1_100);
+    await stopped;
+    expect(second.shard()).toMatchObject({ state: 'following', epoch: 3 });
+  });
+
   test('that cannot be renewed ends the sending in time, and the standby takes over', async () => {
     let cut = false;
     const first = start({
