@@ -6,6 +6,13 @@ import { isOutage, limited, storeUnavailable } from './waiting.js';
 export const OVER = Symbol('over');
 export type Over = typeof OVER;
 
+export interface RepeatedCall<T> {
+  /** An error that it accepts is thrown at once. */
+  readonly isAnswer?: (error: unknown) => boolean;
+  /** Told what nobody waits for any more, where that must be given back. */
+  readonly onLate?: (value: T) => void;
+}
+
 export interface DatabaseCallsDetails {
   readonly clock: Clock;
   readonly random: Random;
@@ -24,9 +31,9 @@ export class DatabaseCalls {
   }
 
   /** One attempt. */
-  async once<T>(call: () => Promise<T>): Promise<T> {
+  async once<T>(call: () => Promise<T>, onLate?: (value: T) => void): Promise<T> {
     const { clock, over, options } = this.#details;
-    return await limited(call, { clock, over, limitMs: options.callMs, onLimit: storeUnavailable });
+    return await limited(call, { clock, over, limitMs: options.callMs, onLimit: storeUnavailable }, onLate);
   }
 
   /**
@@ -36,15 +43,17 @@ export class DatabaseCalls {
   async untilDone<T>(
     operation: string,
     call: () => Promise<T>,
-    isAnswer: (error: unknown) => boolean = () => false,
+    { isAnswer = () => false, onLate }: RepeatedCall<T> = {},
   ): Promise<T | Over> {
     const { over, onFailure } = this.#details;
     const isOver = (): boolean => over.rungForGood;
     for (let failures = 1; ; failures += 1) {
       if (isOver()) return OVER;
       try {
-        const value = await this.once(call);
-        return isOver() ? OVER : value;
+        const value = await this.once(call, onLate);
+        if (!isOver()) return value;
+        onLate?.(value);
+        return OVER;
       } catch (error) {
         if (isOver()) return OVER;
         if (isAnswer(error) || !isOutage(error)) throw error;

@@ -62,7 +62,10 @@ export class StreamFollower {
   async close(limitMs = this.#context.options.callMs): Promise<void> {
     const stream = this.#stream;
     this.#stream = null;
-    if (stream === null) return;
+    if (stream !== null) await this.#giveBack(stream, limitMs);
+  }
+
+  async #giveBack(stream: CaptureStream, limitMs: number): Promise<void> {
     const { ports } = this.#context;
     const limit = { clock: ports.clock, limitMs, over: new Wakeup(), onLimit: storeUnavailable };
     try {
@@ -186,11 +189,14 @@ export class StreamFollower {
   }
 
   async #openAfter(after: ResumeToken | null): Promise<'opened' | 'lost' | Over> {
-    const { calls, ports, shard } = this.#context;
+    const { calls, ports, shard, spawn, options } = this.#context;
     const request = { after, slots: shard.slots };
+    const onLate = (stream: CaptureStream): void => {
+      spawn(this.#giveBack(stream, options.callMs));
+    };
     const isAnswer = (error: unknown): boolean => after !== null && isCaptureLost(error);
     try {
-      const stream = await calls.untilDone('capture.open', () => ports.capture.open(request), isAnswer);
+      const stream = await calls.untilDone('capture.open', () => ports.capture.open(request), { isAnswer, onLate });
       if (stream === OVER) return OVER;
       this.#stream = stream;
     } catch (error) {

@@ -20,6 +20,33 @@ function stoppedClock(): Clock & { fire(): void; pending(): number } {
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
+test.each(['has no answer in time', 'is over'])(
+  'the late answer of a call that %s can be given back',
+  async (reason) => {
+    const clock = stoppedClock();
+    const over = new Wakeup();
+    const late: string[] = [];
+    let answer: (value: string) => void = () => undefined;
+    const call = (): Promise<string> => new Promise((resolve) => (answer = resolve));
+    const limit = { clock, limitMs: 10, over, onLimit: storeUnavailable };
+    const given = limited(call, limit, (value) => late.push(value));
+    if (reason === 'is over') over.ringForGood();
+    else clock.fire();
+    await expect(given).rejects.toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
+    answer('late');
+    await Promise.resolve();
+    expect(late).toEqual(['late']);
+    expect(
+      await limited(
+        () => Promise.resolve('early'),
+        { ...limit, over: new Wakeup() },
+        (value) => late.push(value),
+      ),
+    ).toBe('early');
+    expect(late).toEqual(['late']);
+  },
+);
+
 test('a call that answers in time leaves no timer behind', async () => {
   const clock = stoppedClock();
   const limit = { clock, limitMs: 10, over: new Wakeup(), onLimit: storeUnavailable };

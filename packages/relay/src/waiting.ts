@@ -31,11 +31,20 @@ export interface CallLimit {
   readonly onLimit: (message: string) => Error;
 }
 
-/** A call with a time limit. A call that is given up may still execute; its answer is ignored. */
-export async function limited<T>(call: () => Promise<T>, { clock, limitMs, over, onLimit }: CallLimit): Promise<T> {
+/**
+ * A call with a time limit. A call that is given up may still execute; its answer is ignored, unless it is something that must be given
+ * back: that is told to `onLate`.
+ */
+export async function limited<T>(
+  call: () => Promise<T>,
+  { clock, limitMs, over, onLimit }: CallLimit,
+  onLate?: (value: T) => void,
+): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
+    let isFinished = false;
     const detach: (() => void)[] = [];
     const finish = (act: () => void): void => {
+      isFinished = true;
       for (const undo of detach) undo();
       act();
     };
@@ -55,6 +64,7 @@ export async function limited<T>(call: () => Promise<T>, { clock, limitMs, over,
     );
     call().then(
       (value) => {
+        if (isFinished) onLate?.(value);
         finish(() => {
           resolve(value);
         });

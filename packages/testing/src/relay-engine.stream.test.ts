@@ -57,6 +57,37 @@ describe('the stream', () => {
     expect(relay.eventsOf('capture-opened').at(-1)).toMatchObject({ resumed: true });
   });
 
+  test.each(['took too long', 'outlasted the session'])('whose opening %s is closed again', async (reason) => {
+    const barrier = new Barrier();
+    barrier.closed = true;
+    let held = 0;
+    const relay = start({
+      options: { callMs: 2_000 },
+      ports: ({ capture }) => ({
+        capture: {
+          open: async (request) => {
+            const stream = await capture.open(request);
+            held += 1;
+            await barrier.pass();
+            const close = async (): Promise<void> => {
+              held -= 1;
+              await stream.close();
+            };
+            return { ...stream, close };
+          },
+        },
+      }),
+    });
+    await world.clock.advance(reason === 'took too long' ? 2_050 : 100);
+    if (reason === 'outlasted the session') await stopRelay(world, relay);
+    expect(held).toBeGreaterThan(0);
+    barrier.open();
+    await world.clock.advance(5_000);
+    const isStopped = relay.shard().state === 'stopped';
+    expect(held).toBe(isStopped ? 0 : 1);
+    expect(relay.calls['open']).toBe(isStopped ? 1 : 2);
+  });
+
   test('that skips rows without a word is found out by a sweep, and recorded', async () => {
     world.database.outbox.oplog.options = { whenOvertaken: 'skip', batchMax: 100 };
     const barrier = new Barrier();
