@@ -7,7 +7,7 @@ const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
     stop.abort();
-    // A command that does not listen ends as any program does; a second signal ends every one.
+    // What has not ended by itself two seconds later is ended; a second signal ends it at once.
     setTimeout(() => process.exit(130), 2_000).unref();
   });
 }
