@@ -23,12 +23,7 @@ let ids: readonly EventId[];
 const AT_ONCE: AuditRequest = { graceMs: 0, lagMs: 0 };
 
 beforeEach(async () => {
-  const names = {
-    producer: shared.database('producer'),
-    consumer: shared.database('consumer'),
-    relay: shared.database('relay'),
-  };
-  fixture = await operationsFixture(shared.client(), names);
+  fixture = await operationsFixture(shared);
   ids = [...(await fixture.commit('1', 3)), ...(await fixture.commit('2', 2))];
   await fixture.publish(ids);
   await fixture.settle(ids);

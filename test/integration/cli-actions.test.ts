@@ -13,12 +13,7 @@ const ADA = ['--by', 'ada', '--reason', 'looked into it'];
 let fixture: OperationsFixture;
 
 beforeEach(async () => {
-  const names = {
-    producer: shared.database('producer'),
-    consumer: shared.database('consumer'),
-    relay: shared.database('relay'),
-  };
-  fixture = await operationsFixture(shared.client(), names);
+  fixture = await operationsFixture(shared);
 });
 
 const run = (...args: readonly string[]) => cli(fixture, args);

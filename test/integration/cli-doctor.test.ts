@@ -8,12 +8,7 @@ import { operationsFixture } from './operations.support.js';
 const shared = sharedDatabase();
 
 it('The doctor names a topic of the wrong type and a group that is missing at the broker, with the commands that mend them', async () => {
-  const names = {
-    producer: shared.database('producer'),
-    consumer: shared.database('consumer'),
-    relay: shared.database('relay'),
-  };
-  const fixture = await operationsFixture(shared.client(), names);
+  const fixture = await operationsFixture(shared);
   const [wrong, right] = [uniqueName('wrong'), uniqueName('right')];
   await createTopic({ name: wrong, type: 'NORMAL' });
   await createTopic({ name: right });

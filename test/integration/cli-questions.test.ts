@@ -7,12 +7,7 @@ const shared = sharedDatabase();
 let fixture: OperationsFixture;
 
 beforeEach(async () => {
-  const names = {
-    producer: shared.database('producer'),
-    consumer: shared.database('consumer'),
-    relay: shared.database('relay'),
-  };
-  fixture = await operationsFixture(shared.client(), names);
+  fixture = await operationsFixture(shared);
 });
 
 describe('in a terminal', () => {

@@ -8,12 +8,7 @@ const shared = sharedDatabase();
 let fixture: OperationsFixture;
 
 beforeEach(async () => {
-  const names = {
-    producer: shared.database('producer'),
-    consumer: shared.database('consumer'),
-    relay: shared.database('relay'),
-  };
-  fixture = await operationsFixture(shared.client(), names);
+  fixture = await operationsFixture(shared);
 });
 
 /** A dead letter with more behind it than is counted, and a retry. */

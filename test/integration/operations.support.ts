@@ -16,6 +16,7 @@ import { createOutbox } from '@nightporter/outbox';
 import { aggregateKey, epoch, namespace, type AggregateKey, type EventId, type Namespace } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
 import { z } from 'zod';
+import type { SharedDatabase } from '../conformance/mongo-database.js';
 
 type GroupTransaction = Parameters<Parameters<GroupStores['store']['transact']>[0]>[0];
 type GroupChange = Parameters<GroupTransaction['save']>[0][number];
@@ -52,11 +53,11 @@ export interface OperationsFixture {
   lease(): Promise<void>;
 }
 
-export async function operationsFixture(
-  client: MongoClient,
-  names: { producer: string; consumer: string; relay: string },
-): Promise<OperationsFixture> {
-  const { consumer, producer, relay: relayDatabase } = names;
+/** In databases of its own. */
+export async function operationsFixture(shared: SharedDatabase): Promise<OperationsFixture> {
+  const client = shared.client();
+  const [producer, consumer] = [shared.database('producer'), shared.database('consumer')];
+  const relayDatabase = shared.database('relay');
   const group = `readers-of-${producer}`;
   await ensureOutboxCollections(client, producer);
   await ensureConsumerCollections(client, consumer);
@@ -81,7 +82,8 @@ export async function operationsFixture(
   const groups = client.db(producer).collection<GroupDocument>('groups');
   return {
     client,
-    ...names,
+    producer,
+    consumer,
     relayDatabase,
     group,
     outbox,

@@ -14,16 +14,13 @@ let fixture: OperationsFixture;
 let app: Awaited<ReturnType<typeof buildConsole>>;
 
 beforeEach(async () => {
-  const client = shared.client();
-  const [producer, consumer, relay] = [
-    shared.database('producer'),
-    shared.database('consumer'),
-    shared.database('relay'),
-  ];
-  fixture = await operationsFixture(client, { producer, consumer, relay });
+  fixture = await operationsFixture(shared);
   app = await buildConsole({
     producers: new Map(),
-    operations: createOperations(client, { producers: fixture.deployment.producers, relayDatabase: relay }),
+    operations: createOperations(fixture.client, {
+      producers: fixture.deployment.producers,
+      relayDatabase: fixture.relayDatabase,
+    }),
     liveEveryMs: 250,
     tokens: { ops: TOKEN, ledger: LEDGER_TOKEN },
     logger: createLogger({ name: 'console', level: 'silent' }),

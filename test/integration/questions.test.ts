@@ -21,12 +21,7 @@ const ada = { by: 'ada', reason: 'looked into it' };
 let fixture: OperationsFixture;
 
 beforeEach(async () => {
-  const names = {
-    producer: shared.database('producer'),
-    consumer: shared.database('consumer'),
-    relay: shared.database('relay'),
-  };
-  fixture = await operationsFixture(shared.client(), names);
+  fixture = await operationsFixture(shared);
 });
 
 async function known(id: EventId): Promise<Extract<Timeline, { kind: 'known' }>> {

@@ -1,18 +1,15 @@
 import {
-  createDeadLetters,
   type ActionResult,
   type DeadLetter,
   type DeadLetterFilter,
   type DeadLetters,
-  type Deployment,
-  type SetAsideMessage,
   type SkipResult,
 } from '@nightporter/ledger';
 import { NightporterError, eventId } from '@nightporter/protocol';
 import { Command } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { EXIT, type Cli } from '../cli.js';
-import { connected, withConnection, type ConnectionFlags } from '../connection.js';
+import { connected } from '../connection.js';
 import {
   isConfirmed,
   withConfirmation,
@@ -22,10 +19,8 @@ import {
 } from '../decision.js';
 import { answer, at, count, section, table, whole } from '../output.js';
 import { aggregate } from './aggregate.js';
-
-interface Flags extends ConnectionFlags {
-  readonly json: boolean;
-}
+import { failureOf, lettersOf, ofGroup, type GroupFlags } from './of-group.js';
+import { asideCommand, dismissCommand } from './set-aside.js';
 
 interface FilterFlags {
   readonly type?: string;
@@ -35,7 +30,7 @@ interface FilterFlags {
   readonly limit: number;
 }
 
-type ActFlags = Flags & DecisionFlags & ConfirmationFlags & FilterFlags;
+type ActFlags = GroupFlags & DecisionFlags & ConfirmationFlags & FilterFlags;
 
 export function deadCommand(cli: Cli): Command {
   return new Command('dead')
@@ -47,17 +42,6 @@ export function deadCommand(cli: Cli): Command {
     .addCommand(actCommand(cli, 'skip'))
     .addCommand(asideCommand(cli))
     .addCommand(dismissCommand(cli));
-}
-
-/** Throws NP_ACTION_INVALID where the group's database is not known. */
-function lettersOf({ groups }: Deployment, group: string): DeadLetters {
-  const home = groups.find((place) => place.group === group);
-  if (home !== undefined) return createDeadLetters(home);
-  const known = groups.map((place) => place.group).join(', ');
-  throw new NightporterError(
-    'NP_ACTION_INVALID',
-    `Where group ${group} keeps its data is not known; accepted: --group-db ${group}=<database>, or one of: ${known}.`,
-  );
 }
 
 function withFilter(command: Command, limitDefault: number): Command {
@@ -78,10 +62,6 @@ function filterOf({ aggregate: of, code, failure, type }: FilterFlags): DeadLett
   };
 }
 
-function ofGroup(name: string, description: string): Command {
-  return withConnection(new Command(name).description(description).argument('<group>', 'consumer group'));
-}
-
 function listCommand(cli: Cli): Command {
   return withFilter(ofGroup('list', 'Lists dead letters, those that failed first before others.'), 100)
     .option('--json', 'print one line of JSON', false)
@@ -89,7 +69,7 @@ function listCommand(cli: Cli): Command {
       'after',
       '\nExit codes: 0 listed, also where there is none, 2 wrong use, 3 it could not be found out.\n\nExample:\n  nightporter dead list inventory --type OrderPaid\n',
     )
-    .action((group: string, flags: Flags & FilterFlags) =>
+    .action((group: string, flags: GroupFlags & FilterFlags) =>
       connected(flags, async ({ deployment }) => {
         answer(cli, flags, await lettersOf(deployment, group).list(filterOf(flags), flags.limit), toldList);
       }),
@@ -110,10 +90,6 @@ function toldList(letters: readonly DeadLetter[]): string {
     : table(['first failed', 'event', 'type', 'aggregate', 'attempts', 'failure'], rows);
 }
 
-function failureOf({ failure }: Pick<DeadLetter, 'failure'>): string {
-  return failure === null ? '-' : `${failure.code}: ${failure.message}`;
-}
-
 type Shown = NonNullable<Awaited<ReturnType<DeadLetters['show']>>>;
 
 function showCommand(cli: Cli): Command {
@@ -124,7 +100,7 @@ function showCommand(cli: Cli): Command {
       'after',
       '\nExit codes: 0 shown, 1 there is none, 2 wrong use, 3 it could not be found out.\n\nExample:\n  nightporter dead show inventory 01936f9e-…\n',
     )
-    .action((group: string, id: string, flags: Flags) =>
+    .action((group: string, id: string, flags: GroupFlags) =>
       connected(flags, async ({ deployment }) => {
         const shown = await lettersOf(deployment, group).show(eventId(id));
         if (shown === null) cli.exitCode = EXIT.no;
@@ -248,7 +224,7 @@ function editCommand(cli: Cli): Command {
       'after',
       '\nExit codes: 0 done, 1 it is not there, or changed meanwhile, 2 wrong use, 3 look whether it was done.\n\nExample:\n  nightporter dead edit inventory 01936f9e-… --data fixed.json --by ada --reason "the quantity was negative"\n',
     )
-    .action((group: string, id: string, flags: Flags & DecisionFlags & { readonly data: string }) =>
+    .action((group: string, id: string, flags: GroupFlags & DecisionFlags & { readonly data: string }) =>
       connected(flags, async ({ deployment }) => {
         const data = await jsonIn(flags.data);
         const letters = lettersOf(deployment, group);
@@ -275,65 +251,4 @@ async function jsonIn(file: string): Promise<unknown> {
       { cause: error },
     );
   }
-}
-
-function asideCommand(cli: Cli): Command {
-  return ofGroup(
-    'set-aside',
-    'Lists messages without a place in any sequence: unreadable, altered, or in conflict. They hold nothing up.',
-  )
-    .option('--limit <number>', 'messages at most', whole({ min: 1, max: 1_000 }), 100)
-    .option('--json', 'print one line of JSON', false)
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 listed, also where there is none, 2 wrong use, 3 it could not be found out.\n',
-    )
-    .action((group: string, flags: Flags & { readonly limit: number }) =>
-      connected(flags, async ({ deployment }) => {
-        const found = await lettersOf(deployment, group).listSetAside(flags.limit);
-        const shown = found.map(({ body, ...message }) => ({ ...message, body: Buffer.from(body).toString('utf8') }));
-        answer(cli, flags, shown, toldAside);
-      }),
-    );
-}
-
-function toldAside(messages: readonly Omit<SetAsideMessage, 'body'>[]): string {
-  const rows = messages.map((message) => [
-    at(message.firstFailedAt),
-    message.id,
-    `${message.count}`,
-    failureOf(message),
-  ]);
-  return rows.length === 0 ? 'None.\n' : table(['first came', 'id', 'times', 'why'], rows);
-}
-
-function dismissCommand(cli: Cli): Command {
-  return withDecision(
-    ofGroup('dismiss', 'Takes a message that was set aside from the list; it comes back should a copy come.').argument(
-      '<id>',
-      'id, as set-aside lists it',
-    ),
-  )
-    .option('--json', 'print one line of JSON', false)
-    .addHelpText(
-      'after',
-      '\nExit codes: 0 done, 1 it is not there, or came again meanwhile, 2 wrong use, 3 look whether it was done.\n',
-    )
-    .action((group: string, id: string, flags: Flags & DecisionFlags) =>
-      connected(flags, async ({ deployment }) => {
-        const letters = lettersOf(deployment, group);
-        const found = (await letters.listSetAside()).find((message) => message.id === id);
-        const decision = { by: flags.by, reason: flags.reason };
-        const result =
-          found === undefined ? { kind: 'gone' as const } : await letters.dismiss({ id, count: found.count }, decision);
-        answer(cli, flags, result, ({ kind }) =>
-          kind === 'done'
-            ? 'done\n'
-            : kind === 'gone'
-              ? 'there is no such message\n'
-              : 'it came again meanwhile: look at it\n',
-        );
-        if (result.kind !== 'done') cli.exitCode = EXIT.no;
-      }),
-    );
 }
