@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { afterEach, beforeAll, expect, it } from 'vitest';
-import { buildPrograms, until, type Program } from '../../e2e/programs.js';
+import { buildPrograms, until } from '../../e2e/programs.js';
 import { showFigures } from '../../support/figures.js';
 import { JOURNAL_PROGRAMS, openJournalGroup, untilSettled } from '../support/journal-group.js';
 import { openJournalWorld, type JournalWorld } from '../support/journal-world.js';
 import { expectAllOnce } from '../support/judge.js';
+import { rssMaxOf } from '../support/process-figures.js';
 import { sized } from '../support/size.js';
 import { secondsSince } from '../support/times.js';
 
@@ -13,6 +13,7 @@ const AGGREGATES = 500;
 const TRANSACTION_EVENTS = 100;
 const LIMIT_MS = sized({ full: 840_000, small: 180_000 });
 const MEBIBYTES_MAX = 300;
+const MEBIBYTE = 1024 * 1024;
 const STOP_MS = 5_000;
 /** Beside the time for stopping: for the signal and the process on a busy machine. */
 const MARGIN_MS = 1_000;
@@ -23,11 +24,6 @@ beforeAll(() => {
   buildPrograms(JOURNAL_PROGRAMS);
 });
 afterEach(() => world.close());
-
-function mebibytesOf({ processId }: Program): number {
-  const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8')) ?? [];
-  return Math.round(Number(kibibytes) / 1_024);
-}
 
 it('a worker with a backlog stays within its memory, and ends within 5 s of SIGTERM in the middle of it', async (context) => {
   world = await openJournalWorld();
@@ -50,7 +46,7 @@ it('a worker with a backlog stays within its memory, and ends within 5 s of SIGT
   const worker = await group.startWorker();
   await untilSettled(group, EVENTS, LIMIT_MS);
   const seconds = secondsSince(started);
-  const mebibytes = mebibytesOf(worker);
+  const mebibytes = Math.round(rssMaxOf(worker) / MEBIBYTE);
   const verdict = await expectAllOnce(world, group);
   showFigures(context, {
     ...verdict,

@@ -1,0 +1,59 @@
+import type { Consumer } from '@nightporter/consumer';
+import { createAges, createGroupStats } from '@nightporter/mongo';
+import type { ConfigOf } from '@nightporter/runtime';
+import type { MongoClient } from 'mongodb';
+import type { Companion } from './companion.js';
+import { createConsumerMetrics } from './metrics.js';
+import type { ResolvedSubscription, WorkerSettings } from './settings.js';
+
+interface Observed {
+  readonly name: string;
+  readonly config: ConfigOf<WorkerSettings>;
+  readonly client: MongoClient;
+  readonly subscriptions: readonly ResolvedSubscription[];
+  readonly consumer: () => Consumer | null;
+  readonly companion: () => Companion | null;
+  readonly outage: () => string | null;
+}
+
+/** What a worker tells over HTTP, and what its metrics have to be told. */
+export function observation({ name, config, client, subscriptions, consumer, companion, outage }: Observed) {
+  const { group, mongodbDatabase: database } = config;
+  const checks = {
+    database: async () => {
+      await client.db(database).command({ ping: 1 });
+      return null;
+    },
+    consumer: () => {
+      const state = consumer()?.snapshot().state ?? null;
+      if (state === null) return 'topic and group are being checked';
+      return state === 'running' ? outage() : `is ${state}`;
+    },
+    companion: () => {
+      const beside = companion();
+      const reason = beside?.health() ?? null;
+      return reason === null ? null : `${beside?.name ?? ''}: ${reason}`;
+    },
+  };
+  // Where a producer is read over HTTP, its database and its clock are another cluster's.
+  const own = subscriptions.filter(({ ledgerServer }) => ledgerServer === null);
+  const producers = [...new Set(own.map(({ producerDatabase }) => producerDatabase))];
+  const { metrics, ...recorders } = createConsumerMetrics({
+    service: name,
+    group,
+    topics: subscriptions.map(({ topic }) => topic),
+    producers,
+    checks,
+    snapshot: () => consumer()?.snapshot() ?? null,
+    stats: createGroupStats({ client, database, group, producers }),
+    ages: createAges(client),
+    topicsOnOneClock: own.map(({ topic }) => topic),
+    sloLatencyMs: config.sloLatencyMs,
+  });
+  const status = () => {
+    const beside = companion();
+    const snapshot = consumer()?.snapshot() ?? { state: 'preflight' };
+    return beside === null ? snapshot : { ...snapshot, [beside.name]: beside.snapshot() };
+  };
+  return { ...recorders, served: { checks, metrics, status } };
+}
