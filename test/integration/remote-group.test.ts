@@ -1,6 +1,7 @@
 import { createHttpLedger, registerOverHttp, type HttpRegistration } from '@nightporter/ledger-http';
 import {
   createStartPositions,
+  endStart,
   ensureConsumerCollections,
   ensureOutboxCollections,
   type GroupDocument,
@@ -110,6 +111,19 @@ describe('a group whose producer is out of reach', () => {
       [world.keyOf('a'), 1, 1],
       [world.keyOf('b'), 1, 1],
     ]);
+    expect(await world.standing()).toMatchObject({ state: 'live' });
+  });
+
+  it('does not have another start of it ended by whoever is late with the end of one', async () => {
+    const world = await remoteWorld();
+    await world.commit(['a']);
+    const died = new Error('died');
+    const dying = { ...world.start, finish: () => Promise.reject(died) };
+    await expect(world.register({ positions: dying })).rejects.toBe(died);
+    const sinceMs = (await world.standing())!.floor.getTime();
+    await endStart(world.client, world.producer, { group: GROUP, sinceMs: sinceMs - 1 });
+    expect(await world.standing()).toMatchObject({ state: 'bootstrapping', copyingHeads: true });
+    await endStart(world.client, world.producer, { group: GROUP, sinceMs });
     expect(await world.standing()).toMatchObject({ state: 'live' });
   });
 

@@ -51,7 +51,7 @@ export async function connectMongo(options: ConnectOptions): Promise<MongoClient
  * Closes a client, whose sessions and cursors the server is told of. Resolves after `limitMs` all the same: a server that is busy forgets them by
  * itself, and must not hold up the end of a process.
  */
-export async function closeMongo(client: MongoClient, limitMs: number): Promise<void> {
+export async function closeMongo(client: { close(): Promise<void> }, limitMs: number): Promise<void> {
   const late = new AbortController();
   try {
     await Promise.race([client.close(), delay(limitMs, undefined, { signal: late.signal, ref: false })]);
