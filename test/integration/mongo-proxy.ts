@@ -9,6 +9,8 @@ export interface MongoProxy {
   readonly lost: number;
   /** Cuts every connection and takes no new one until `restore`. */
   cut(): void;
+  /** Takes what is sent and new connections, and passes nothing on until `restore`. */
+  stall(): void;
   restore(): void;
   close(): Promise<void>;
 }
@@ -17,6 +19,7 @@ export async function startMongoProxy(target: string): Promise<MongoProxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isStalled = false;
   let armed: { command: Buffer; times: number } | undefined;
   let lost = 0;
 
@@ -29,6 +32,7 @@ export async function startMongoProxy(target: string): Promise<MongoProxy> {
     let losing = false;
     for (const socket of [client, upstream]) {
       sockets.add(socket);
+      if (isStalled) socket.pause();
       socket.on('error', () => socket.destroy());
       socket.on('close', () => {
         sockets.delete(socket);
@@ -70,8 +74,14 @@ export async function startMongoProxy(target: string): Promise<MongoProxy> {
       isCut = true;
       cutAll();
     },
+    stall() {
+      isStalled = true;
+      for (const socket of sockets) socket.pause();
+    },
     restore() {
       isCut = false;
+      isStalled = false;
+      for (const socket of sockets) socket.resume();
     },
     async close() {
       cutAll();

@@ -71,6 +71,11 @@ export interface TransactionOptions {
   readonly headers?: EventHeaders;
   /** For how long conflicts and unavailability are met with another try. */
   readonly retryMs?: number;
+  /**
+   * For how long the work may go on in all, its statements included: one that hangs is left, and the transaction rolled back. Without it, a
+   * statement takes as long as the client waits for its socket. A commit that was begun is pursued all the same.
+   */
+  readonly workMs?: number;
 }
 
 /** An event that a handler emits: as {@link EmitRequest}. */
@@ -133,7 +138,7 @@ export function createOutbox(options: OutboxOptions, world: OutboxWorld = system
   };
 
   return {
-    transaction: async (work, { headers = {}, retryMs = RETRY_MS_DEFAULT } = {}) => {
+    transaction: async (work, { headers = {}, retryMs = RETRY_MS_DEFAULT, workMs } = {}) => {
       const idOf = stableIds(world.newEventId);
       const eventsOn = (session: ClientSession): TransactionEvents => {
         const { today } = world;
@@ -147,6 +152,7 @@ export function createOutbox(options: OutboxOptions, world: OutboxWorld = system
         world,
         lanes,
         retryMs,
+        ...(workMs === undefined ? {} : { workMs }),
       });
       return run.run();
     },

@@ -31,8 +31,8 @@ const refused: CommitAnswer = { kind: 'refused', error: gone };
 const unanswered: CommitAnswer = { kind: 'unanswered', error: cut };
 
 interface Script {
-  /** One for each attempt; the last one repeats. */
-  readonly works: readonly WorkOutcome<string>[];
+  /** One for each attempt; the last one repeats. A work that `hangs` is never done. */
+  readonly works: readonly (WorkOutcome<string> | 'hangs')[];
   readonly commits?: readonly CommitAnswer[];
   readonly testimonies?: readonly (Testimony | Error)[];
 }
@@ -47,9 +47,13 @@ async function play({ works, commits = [], testimonies = [] }: Script): Promise<
   const clock: Clock = {
     now: () => nowMs,
     after: (delayMs, run) => {
-      nowMs += delayMs;
-      queueMicrotask(run);
-      return () => undefined;
+      const timer = setImmediate(() => {
+        nowMs += delayMs;
+        run();
+      });
+      return () => {
+        clearImmediate(timer);
+      };
     },
   };
   const next = <Item>(items: readonly Item[], taken: number): Item => {
@@ -64,7 +68,7 @@ async function play({ works, commits = [], testimonies = [] }: Script): Promise<
       work: () => {
         const outcome = next(works, count('work'));
         log.push('work');
-        return Promise.resolve(outcome);
+        return outcome === 'hangs' ? new Promise<never>(() => undefined) : Promise.resolve(outcome);
       },
       commit: () => {
         const answer = next(commits, count('commit'));
@@ -73,7 +77,7 @@ async function play({ works, commits = [], testimonies = [] }: Script): Promise<
       },
       end: () => {
         log.push('end');
-        return Promise.resolve();
+        return next(works, count('work') - 1) === 'hangs' ? new Promise<never>(() => undefined) : Promise.resolve();
       },
     }),
     askLedger: () => {
@@ -84,6 +88,7 @@ async function play({ works, commits = [], testimonies = [] }: Script): Promise<
     world: { clock, random: () => 0.5 },
     lanes,
     retryMs: 1_000,
+    workMs: 1_000,
   });
   const outcome: unknown = await run.run().catch((error: unknown) => error);
   expect(count('end')).toBe(count('work'));
@@ -148,6 +153,21 @@ describe('a transaction', () => {
     const { outcome, log } = await play({ works: [ready('a', [])], commits: [refused] });
     expect(codeOf(outcome)).toBe('NP_TRANSACTION_ABORTED');
     expect(log).toEqual(['work', 'commit', 'work', 'commit', 'work', 'commit']);
+  });
+
+  it('whose work hangs is given up in its time, whatever keeps its session from ending, and is not committed', async () => {
+    const { outcome, log } = await play({ works: ['hangs'] });
+    expect(codeOf(outcome)).toBe('NP_STORE_UNAVAILABLE');
+    expect(String(outcome)).toMatch(/in 1000 ms .*nothing is committed/);
+    expect(log).toEqual(['work']);
+  });
+
+  it('whose work hangs after a run that may have landed asks the ledger before it says that nothing is committed', async () => {
+    const works: Script['works'] = [ready('first'), 'hangs'];
+    const commits = [refused];
+    expect(await play({ works, commits, testimonies: ['absent', 'committed'] })).toMatchObject({ outcome: 'first' });
+    const { outcome } = await play({ works, commits, testimonies: ['absent', cut] });
+    expect(String(outcome)).toMatch(/is unknown.*e1/);
   });
 });
 

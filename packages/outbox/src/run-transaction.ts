@@ -1,4 +1,4 @@
-import { isNightporterError, sleep, type NightporterError } from '@nightporter/protocol';
+import { isNightporterError, sleep, Wakeup, type NightporterError } from '@nightporter/protocol';
 import type { Attempt, WorkOutcome } from './attempt.js';
 import type { ConflictLanes } from './conflict-lanes.js';
 import { failureOf, type CommitAnswer, type Failure } from './failures.js';
@@ -13,6 +13,8 @@ export interface TransactionPorts<Result> {
   readonly world: Pick<OutboxWorld, 'clock' | 'random'>;
   readonly lanes: ConflictLanes;
   readonly retryMs: number;
+  /** Work that is not done by then is given up; without, only the driver's limits hold. */
+  readonly workMs?: number;
 }
 
 /** A run that reached its commit. */
@@ -103,13 +105,35 @@ export class TransactionRun<Result> {
   async #attempt(): Promise<Settlement<Result>> {
     const attempt = this.#ports.begin();
     this.#runs += 1;
+    let outcome: WorkOutcome<Result> | 'given-up' | null = null;
     try {
-      const outcome = await attempt.work();
+      outcome = await this.#workInTime(attempt);
+      if (outcome === 'given-up') return await this.#throwUnlessLanded(this.#tooLong());
       if (outcome.kind === 'ready') return await this.#commit(attempt, outcome);
       return await this.#afterRollback(outcome);
     } finally {
-      await attempt.end();
+      const ended = attempt.end();
+      // The statement that hangs may hold up this too. Without its commit the run comes to nothing in any case.
+      if (outcome !== 'given-up') await ended;
     }
+  }
+
+  /** A statement can hang for as long as the driver waits for a socket, far longer than whoever asked may wait. */
+  async #workInTime(attempt: Attempt<Result>): Promise<WorkOutcome<Result> | 'given-up'> {
+    const { workMs, world } = this.#ports;
+    if (workMs === undefined) return attempt.work();
+    const limitMs = Math.max(0, this.#startedAtMs + workMs - this.#nowMs());
+    const done = new Wakeup();
+    const outcome = attempt.work().finally(() => {
+      done.ringForGood();
+    });
+    await sleep(world.clock, limitMs, done);
+    return done.rungForGood ? outcome : 'given-up';
+  }
+
+  #tooLong(): NightporterError {
+    const spent = { runs: this.#runs, spentMs: Math.round(this.#nowMs() - this.#startedAtMs) };
+    return outOfTime({ kind: 'unavailable' }, spent, 'its work was not done (workMs)');
   }
 
   async #afterRollback({ error, emitError, contested }: RolledBack): Promise<Settlement<Result>> {

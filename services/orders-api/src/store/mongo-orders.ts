@@ -31,6 +31,7 @@ export function createMongoOrders(options: MongoOrdersOptions): Orders {
           return await options.outbox.transaction((scope) => executeIn(scope, request, { ...options, collections }), {
             headers: request.headers,
             retryMs: options.commandMs,
+            workMs: options.commandMs,
           });
         } catch (error) {
           // Looked at out here only: a duplicate key inside a transaction has ended it already.
