@@ -50,6 +50,16 @@ export function deadLetterCopiesConformance<Session>(
       expect(await copies.claim(100)).toBeNull();
     });
 
+    it('gives it to one of many that ask at the same moment', async () => {
+      const { copies, store } = await makeFixture();
+      for (let version = 1; version <= 5; version += 1) {
+        const event = incomingEvent({ aggregateId: 'a', version });
+        await commitChanges(store, [event], [parkChange(event, { state: 'dead', retryInMs: null, failure })]);
+        const asked = await Promise.all(Array.from({ length: 6 }, () => copies.claim(CLAIM_MS)));
+        expect(asked.filter((copy) => copy !== null)).toHaveLength(1);
+      }
+    });
+
     it('has another one when the event dies again', async () => {
       const { copies, passTime, store } = await makeFixture();
       const event = incomingEvent({ aggregateId: 'a', version: 1 });
