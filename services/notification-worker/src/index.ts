@@ -18,7 +18,7 @@ export {
   type NotificationDocument,
   type RecipientDocument,
 } from './documents.js';
-export { idempotencyKey, type Channel, type Notice } from './domain/notice.js';
+export { idempotencyKey, TOLD_TYPES, type Channel, type Notice } from './domain/notice.js';
 export { createNotificationHandlers } from './handlers.js';
 export { putDown } from './put-down.js';
 export { createSmtpSender, type SmtpOptions } from './senders/smtp.js';

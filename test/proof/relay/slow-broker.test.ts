@@ -8,7 +8,7 @@ import { sized } from '../support/size.js';
 import { startSlowBroker } from '../support/slow-broker.js';
 import { writeBacklog } from '../support/writers.js';
 
-const BACKLOGS = sized({ full: [5_000, 50_000], small: [400, 1_600] });
+const BACKLOGS = sized({ full: [5_000, 50_000], small: [400, 3_200] });
 const AGGREGATES = 300;
 const TEXT_LENGTH = sized({ full: 3_000, small: 300 });
 /** Of every answer; a send takes one round trip. */

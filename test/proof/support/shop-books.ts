@@ -1,4 +1,5 @@
 import { inventoryCollections } from '@nightporter/inventory-worker';
+import { TOLD_TYPES } from '@nightporter/notification-worker';
 import { ordersCollections, type OrderDocument } from '@nightporter/orders-api';
 import { pointsCollections } from '@nightporter/points-worker';
 import { expect } from 'vitest';
@@ -13,11 +14,15 @@ export interface Books {
   readonly payments: number;
   readonly refunds: number;
   readonly events: number;
+  readonly notifications: number;
+  /** Of these, how many came more than once, each time under its key: from a worker that was killed before it could take down that it had sent. */
+  readonly toldAgain: number;
 }
 
 /**
  * What must be so at rest, reckoned from what customers were promised and from the orders alone: every order and payment is there, exactly the
- * refunds that are owed are due, pieces are conserved, each customer has the points of what was paid and stayed, and the warehouse says the same.
+ * refunds that are owed are due, pieces are conserved, each customer has the points of what was paid and stayed and was told of it, and the warehouse
+ * says the same.
  */
 export async function expectBooks(
   world: ShopWorld,
@@ -36,6 +41,7 @@ export async function expectBooks(
   await expectStock(world, orders, stock);
   await expectPoints(world, orders);
   const events = await expectWarehouse(world, orders);
+  const told = await expectTold(world, orders);
   const reconciled = await world.reconciled();
   expect(reconciled.differences).toEqual([]);
   expect(reconciled).toMatchObject({ orders: orders.length, differencesTotal: 0 });
@@ -48,6 +54,7 @@ export async function expectBooks(
     payments: taken.length,
     refunds: owed.length,
     events,
+    ...told,
   };
 }
 
@@ -86,6 +93,27 @@ async function expectPoints({ client }: ShopWorld, orders: readonly OrderDocumen
     balances.set(customerId, (balances.get(customerId) ?? 0) + Math.floor(totalMinor / 100));
   }
   expect(new Map(accounts.map(({ _id, balance }) => [_id, balance]))).toEqual(balances);
+}
+
+/** Each customer was told of each event that he hears of, by a receiver that counts. */
+async function expectTold(
+  world: ShopWorld,
+  orders: readonly OrderDocument[],
+): Promise<Pick<Books, 'notifications' | 'toldAgain'>> {
+  const customerOf = new Map(orders.map(({ _id, customerId }) => [_id, customerId]));
+  const isTold = new Set<string>(TOLD_TYPES);
+  const wanted = (await world.committed())
+    .filter(({ aggregateType, eventType }) => aggregateType === 'order' && isTold.has(eventType))
+    .map(({ _id, aggregateId }) => `${_id} to ${customerOf.get(aggregateId) ?? 'nobody'}`);
+  const byKey = new Map(
+    world.receiver.deliveries.map(({ body, key }) => [
+      key,
+      `${String(body['eventId'])} to ${String(body['recipient'])}`,
+    ]),
+  );
+  expect([...byKey.values()].sort()).toEqual(wanted.sort());
+  const toldAgain = [...world.receiver.counts().values()].filter((count) => count > 1).length;
+  return { notifications: byKey.size, toldAgain };
 }
 
 /** What docs/warehouse.md asks DuckDB, beside what MongoDB has. Returns how many events there are. */

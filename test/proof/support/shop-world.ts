@@ -2,6 +2,8 @@ import { reconcile, readWarehouse, type Reconciliation } from '@nightporter/cli'
 import type { OutboxDocument } from '@nightporter/contracts';
 import { startMongo } from '@nightporter/embedded';
 import { CONSUMER_COLLECTIONS, connectMongo, OUTBOX_COLLECTIONS } from '@nightporter/mongo';
+import { notificationCollections } from '@nightporter/notification-worker';
+import { receiveWebhooks, type WebhookReceiver } from '@nightporter/testing/receivers';
 import { createWarehouseFolder, readManifest, warehouseCollections } from '@nightporter/warehouse-worker';
 import type { MongoClient } from 'mongodb';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,6 +19,7 @@ const PRODUCERS = ['orders', 'inventory', 'shipping'];
 /** The workers of the shop, each with its database, and the topics that it reads. A new worker is one more line here. */
 const SHOP_WORKERS = {
   'inventory-worker': { database: 'inventory', topics: ['orders-events'] },
+  'notification-worker': { database: 'notification', topics: ['orders-events'] },
   'orders-worker': { database: 'orders', topics: ['inventory-events', 'shipping-events'] },
   'points-worker': { database: 'points', topics: ['orders-events'] },
   'shipping-worker': { database: 'shipping', topics: ['inventory-events'] },
@@ -41,6 +44,8 @@ export interface ShopWorld {
   readonly apiUrl: string;
   /** Of the files of the warehouse. */
   readonly warehouseFolder: string;
+  /** Where customers are told. */
+  readonly receiver: WebhookReceiver;
   /** Settings that a service of this name gets here. */
   settingsOf(name: ShopService): Record<string, string>;
   /** Starts it, or starts it again; resolves once it is ready. */
@@ -49,7 +54,7 @@ export interface ShopWorld {
   adopt(program: Program): Program;
   /** SIGKILL; resolves once it is gone. */
   kill(name: ShopService): Promise<void>;
-  /** Waits until everything is published, settled in every group, and landed. */
+  /** Waits until everything is published, settled in every group, told and landed. */
   untilAtRest(limitMs: number): Promise<void>;
   reconciled(): Promise<Reconciliation>;
   /** Every event of the shop, as its producers wrote it. */
@@ -72,6 +77,7 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
   for (const worker of workers)
     groupOf.set(worker, await createGroup({ name: uniqueName(worker), topics: [...SHOP_WORKERS[worker].topics] }));
   const warehouseFolder = await mkdtemp(join(tmpdir(), 'nightporter-warehouse-'));
+  const receiver = await receiveWebhooks(() => 200);
   const apiPort = await freePort();
   const running = new Map<ShopService, Program>();
   const adopted: Program[] = [];
@@ -100,6 +106,16 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
       }
       case 'inventory-worker':
         return { ...shared, STOCK: [...stock].map(([productId, quantity]) => `${productId}=${quantity}`).join(',') };
+      case 'notification-worker':
+        // What a killed worker was sending is free again soon.
+        return {
+          ...shared,
+          CHANNELS: 'webhook',
+          WEBHOOK_URL: receiver.url,
+          SEND_TIMEOUT_MS: '2000',
+          DELIVERY_CLAIM_MS: '3000',
+          DELIVERY_POLL_MS: '100',
+        };
       case 'warehouse-worker':
         // Merges come soon, so that kills meet them.
         return {
@@ -136,6 +152,10 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
       const events = topics.reduce((sum, topic) => sum + (byTopic.get(topic) ?? 0), 0);
       if (count !== events) return `${count} of ${events} events settled by ${name}`;
     }
+    const untold = await notificationCollections(client.db('notification')).notifications.countDocuments({
+      state: { $ne: 'sent' },
+    });
+    if (untold > 0) return `${untold} notifications to send`;
     return workers.includes('warehouse-worker') ? unlanded() : null;
   }
 
@@ -152,6 +172,7 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
     client,
     apiUrl: `http://127.0.0.1:${apiPort}`,
     warehouseFolder,
+    receiver,
     settingsOf,
     async start(name) {
       const program = runService(name, settingsOf(name));
@@ -182,6 +203,7 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
         inventory: 'inventory',
         shipping: 'shipping',
         points: 'points',
+        notification: 'notification',
         warehouse: 'warehouse',
       };
       const groups = {
@@ -189,6 +211,7 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
         inventory: groupOf.get('inventory-worker') ?? '',
         shipping: groupOf.get('shipping-worker') ?? '',
         points: groupOf.get('points-worker') ?? '',
+        notification: groupOf.get('notification-worker') ?? '',
         warehouse: groupOf.get('warehouse-worker') ?? '',
       };
       const warehouse = await readWarehouse(client, { database: 'warehouse', folder: warehouseFolder });
@@ -201,6 +224,7 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
     async close() {
       await Promise.all(adopted.splice(0).map((program) => program.destroy()));
       await client.close();
+      await receiver.close();
       await mongodb.stop();
       await rm(warehouseFolder, { recursive: true, force: true });
     },

@@ -1,7 +1,8 @@
-import { connectMongo } from '@nightporter/mongo';
+import { connectMongo, OUTBOX_COLLECTIONS, type GroupDocument } from '@nightporter/mongo';
 import { Command, Option } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
 import { time, whole } from '../output.js';
+import type { MongoClient } from 'mongodb';
 import type { Difference } from './facts.js';
 import { readAtRest, reconcile, settledBefore, type Reconciliation } from './reconcile.js';
 import { readWarehouse } from './warehouse.js';
@@ -16,6 +17,8 @@ interface Flags {
   readonly shippingGroup: string;
   readonly ordersGroup: string;
   readonly pointsGroup: string;
+  readonly notificationDb: string;
+  readonly notificationGroup: string;
   readonly warehouseDb: string;
   readonly warehouseGroup: string;
   readonly warehouseFolder?: string;
@@ -27,7 +30,7 @@ interface Flags {
 export function reconcileCommand(cli: Cli): Command {
   const command = new Command('reconcile')
     .description(
-      'Compares orders, payments, stock, points, shipments and the warehouse, and names each difference with the event at which the story of the order stopped.',
+      'Compares orders, payments, stock, points, shipments, what customers were told, and the warehouse, and names each difference with the event at which the story of the order stopped.',
     )
     .addOption(new Option('--mongodb-uri <uri>', 'where all of them are').env('MONGODB_URI').makeOptionMandatory())
     .option(
@@ -47,7 +50,7 @@ export function reconcileCommand(cli: Cli): Command {
       ),
     )
     .option('--json', 'print the result as one line of JSON', false);
-  for (const name of ['orders', 'inventory', 'shipping', 'points', 'warehouse'])
+  for (const name of ['orders', 'inventory', 'shipping', 'points', 'notification', 'warehouse'])
     command
       .option(`--${name}-db <name>`, `database of ${name}`, name)
       .option(`--${name}-group <name>`, `consumer group of ${name}`, name);
@@ -55,6 +58,8 @@ export function reconcileCommand(cli: Cli): Command {
     .addHelpText(
       'after',
       `
+What customers were told is compared where the group of notification is registered with orders.
+
 Exit codes: 0 no difference, 1 differences, 2 wrong use, 3 it could not be found out.
 
 Examples:
@@ -73,6 +78,7 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
       settledBefore: () => settledBefore(client, flags.settleSeconds),
       readWarehouse: async () => (folder === undefined ? null : readWarehouse(client, { database, folder })),
     });
+    const isTelling = await isRegistered(client, { database: flags.ordersDb, group: flags.notificationGroup });
     const result = await reconcile(
       {
         client,
@@ -81,6 +87,7 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
           inventory: flags.inventoryDb,
           shipping: flags.shippingDb,
           points: flags.pointsDb,
+          ...(isTelling ? { notification: flags.notificationDb } : {}),
           ...(folder === undefined ? {} : { warehouse: database }),
         },
         groups: {
@@ -88,6 +95,7 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
           shipping: flags.shippingGroup,
           orders: flags.ordersGroup,
           points: flags.pointsGroup,
+          ...(isTelling ? { notification: flags.notificationGroup } : {}),
           ...(folder === undefined ? {} : { warehouse: warehouseGroup }),
         },
         ...(warehouse === null ? {} : { warehouse }),
@@ -99,16 +107,30 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
       },
     );
     if (cli.io.isInteractive) cli.io.err('\n');
-    cli.io.out(flags.json ? `${JSON.stringify(result)}\n` : told(result));
+    const notCompared = [...(isTelling ? [] : ['notifications']), ...(folder === undefined ? ['warehouse'] : [])];
+    cli.io.out(flags.json ? `${JSON.stringify({ ...result, notCompared })}\n` : told(result, notCompared));
     if (result.differencesTotal > 0) cli.exitCode = EXIT.no;
   } finally {
     await client.close();
   }
 }
 
-function told({ orders, refundsDue, differences, differencesTotal }: Reconciliation): string {
+/** Whether a group has ever begun with the events of a producer. */
+async function isRegistered(
+  client: MongoClient,
+  { database, group }: { readonly database: string; readonly group: string },
+): Promise<boolean> {
+  const groups = client.db(database).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
+  return (await groups.countDocuments({ _id: group, topics: { $exists: true } })) > 0;
+}
+
+function told(
+  { orders, refundsDue, differences, differencesTotal }: Reconciliation,
+  notCompared: readonly string[],
+): string {
   const lines = [
     `${orders} orders compared: ${differencesTotal} differences, ${refundsDue.length} refunds due`,
+    ...(notCompared.length > 0 ? [`not compared: ${notCompared.join(', ')}`] : []),
     ...differences.map(line),
     ...(differencesTotal > differences.length ? [`… and ${differencesTotal - differences.length} more`] : []),
     ...refundsDue.map(

@@ -1,5 +1,6 @@
 import type { AwardDocument } from '@nightporter/points-worker';
 import type { ReservationDocument } from '@nightporter/inventory-worker';
+import type { NotificationDocument } from '@nightporter/notification-worker';
 import type { OrderDocument, PaymentDocument, RefundDocument } from '@nightporter/orders-api';
 import type { ShipmentDocument } from '@nightporter/shipping-worker';
 import type { OutboxStatus } from '@nightporter/contracts';
@@ -16,6 +17,8 @@ export interface OrderFacts {
   readonly events: readonly EventFacts[];
   /** Its published events beside their rows in the warehouse; empty where the warehouse is not compared. */
   readonly landed: readonly LandedFacts[];
+  /** What its customer is told; empty where that is not compared. */
+  readonly notifications: readonly NotificationDocument[];
 }
 
 /** An event and what the groups that read it made of it. */
@@ -65,4 +68,6 @@ export interface GroupNames {
   readonly points: string;
   /** Only where the warehouse is compared. */
   readonly warehouse?: string;
+  /** Only where it is compared what customers were told. */
+  readonly notification?: string;
 }

@@ -1,6 +1,7 @@
 import type { OutboxDocument } from '@nightporter/contracts';
 import { inventoryCollections } from '@nightporter/inventory-worker';
 import { CONSUMER_COLLECTIONS, OUTBOX_COLLECTIONS, type InboxDocument, type ParkedDocument } from '@nightporter/mongo';
+import { notificationCollections } from '@nightporter/notification-worker';
 import { ordersCollections, type OrderDocument } from '@nightporter/orders-api';
 import { pointsCollections } from '@nightporter/points-worker';
 import { shipmentsOf } from '@nightporter/shipping-worker';
@@ -15,6 +16,8 @@ export interface Databases {
   readonly points: string;
   /** Only where the warehouse is compared. */
   readonly warehouse?: string;
+  /** Only where it is compared what customers were told. */
+  readonly notification?: string;
 }
 
 export interface FactsQuery {
@@ -50,7 +53,7 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
   const { client, databases } = query;
   const ids = orders.map(({ _id }) => _id);
   const { payments, refunds } = ordersCollections(client.db(databases.orders));
-  const [paid, due, reservations, shipments, awards, rows] = await Promise.all([
+  const [paid, due, reservations, shipments, awards, notifications, rows] = await Promise.all([
     payments.find({ orderId: { $in: ids } }).toArray(),
     refunds.find({ orderId: { $in: ids } }).toArray(),
     inventoryCollections(client.db(databases.inventory))
@@ -62,11 +65,17 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
     pointsCollections(client.db(databases.points))
       .awards.find({ _id: { $in: ids } })
       .toArray(),
+    databases.notification === undefined
+      ? []
+      : notificationCollections(client.db(databases.notification))
+          .notifications.find({ orderId: { $in: ids } })
+          .toArray(),
     readRows(ids, query),
   ]);
   const [events, landed] = await Promise.all([eventFactsOf(rows, query), query.warehouse?.landedOf(rows)]);
   const paymentsOf = groupBy(paid, ({ orderId }) => orderId);
   const refundsOf = groupBy(due, ({ orderId }) => orderId);
+  const notificationsOf = groupBy(notifications, ({ orderId }) => orderId);
   const byId = <Item extends { _id: string }>(items: readonly Item[]) => new Map(items.map((item) => [item._id, item]));
   const [reservationOf, shipmentOf, awardOf] = [byId(reservations), byId(shipments), byId(awards)];
   return orders.map((order) => ({
@@ -78,11 +87,12 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
     award: awardOf.get(order._id) ?? null,
     events: events.get(order._id) ?? [],
     landed: landed?.get(order._id) ?? [],
+    notifications: notificationsOf.get(order._id) ?? [],
   }));
 }
 
 /** The roles whose groups read events; each group's inbox is in the database of its role. */
-const HOMES = ['inventory', 'shipping', 'orders', 'points', 'warehouse'] as const;
+const HOMES = ['inventory', 'shipping', 'orders', 'points', 'warehouse', 'notification'] as const;
 const PRODUCERS = [
   ['orders', 'order'],
   ['inventory', 'reservation'],

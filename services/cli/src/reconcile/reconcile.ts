@@ -35,8 +35,8 @@ export async function readAtRest<Reading>(ports: {
 }
 
 /**
- * Compares orders, payments, stock, points and shipments, and the warehouse where it is given, in batches. Sums over all orders are compared only without `since`, and are
- * exact only while nothing is under way.
+ * Compares orders, payments, stock, points and shipments, and the warehouse and what customers were told where these are given, in batches. Sums
+ * over all orders are compared only without `since`, and are exact only while nothing is under way.
  */
 export async function reconcile(
   query: FactsQuery,

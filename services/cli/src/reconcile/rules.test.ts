@@ -31,6 +31,7 @@ const completed: Loose = {
     event('shipment', 'ShipmentDelivered'),
   ],
   landed: [],
+  notifications: [],
 };
 /** An order that was paid and then cancelled. */
 const cancelled: Loose = {
@@ -151,6 +152,55 @@ describe('reconciliation', () => {
       ['is staged, and not landed yet', { isStaged: true }, 'applied', 'PUBLISHED'],
     ])('says of an event that is missing that it %s', (why, change, outcome, status) => {
       expect(foundLanded({ found: [], ...change }, outcome, status)).toMatchObject([{ brokeAt: { eventId, why } }]);
+    });
+  });
+
+  describe('of what customers are told', () => {
+    const eventId = 'id of OrderPaid';
+    const sent = { _id: 'key', eventId, state: 'sent', recipient: 'c1' };
+    const foundTold = (notifications: readonly object[], change: Partial<EventFacts> = {}) => {
+      const events = [
+        event('order', 'OrderPaid', { groups: { notification: 'applied' }, ...change }),
+        // Nobody is told of these.
+        event('order', 'OrderExported', { groups: {} }),
+        event('reservation', 'InventoryCommitted', { groups: {} }),
+      ];
+      const order = { ...(completed.order as object), customerId: 'c1' };
+      const facts = { ...completed, order, events, notifications };
+      return differencesOf(facts as unknown as OrderFacts, { ...groups, notification: 'notification' });
+    };
+
+    it('finds nothing where he was told in every way of each event that he hears of', () => {
+      expect(foundTold([sent, { ...sent, _id: 'other channel' }])).toEqual([]);
+      expect(foundTold([], { groups: { notification: 'skipped' } })).toEqual([]);
+    });
+
+    it.each<[string, readonly object[], string]>([
+      ['of which nobody is told', [], 'of which nobody is told'],
+      ['of another order', [{ ...sent, eventId: 'other' }], 'of which nobody is told'],
+      [
+        'of which somebody else is told',
+        [{ ...sent, recipient: 'c2' }],
+        'of which c2 is told by key, and the customer is c1',
+      ],
+      ['that is not sent', [sent, { ...sent, _id: 'k2', state: 'pending' }], 'whose notification k2 is not sent yet'],
+      [
+        'that cannot be sent',
+        [{ ...sent, state: 'dead', lastFailure: { message: 'no such box' } }],
+        'whose notification key is dead: no such box',
+      ],
+    ])('finds an event %s', (_what, notifications, problem) => {
+      const detail = `has OrderPaid ${eventId}, ${problem}`;
+      expect(foundTold(notifications)).toEqual([
+        { orderId: 'o1', between: 'events and notifications', detail, brokeAt: null },
+      ]);
+    });
+
+    it('names the event that its group has not settled', () => {
+      const why = 'is parked (dead) in group notification';
+      expect(foundTold([], { groups: { notification: 'parked (dead)' } })).toMatchObject([
+        { brokeAt: { eventId, eventType: 'OrderPaid', why } },
+      ]);
     });
   });
 

@@ -1,4 +1,5 @@
 /** What must hold between the services once an order is at rest. Pure: facts in, differences out. */
+import { TOLD_TYPES } from '@nightporter/notification-worker';
 import { pointsFor } from '@nightporter/points-worker';
 import type { Difference, EventFacts, GroupNames, LandedFacts, OrderFacts, Sum } from './facts.js';
 
@@ -6,7 +7,10 @@ interface Finding {
   readonly between: string;
   readonly detail: string;
   /** The aggregates and groups whose events lead to what is missing, in the order of the story. */
-  readonly story: readonly (readonly [aggregateType: string, group: Exclude<keyof GroupNames, 'warehouse'>])[];
+  readonly story: readonly (readonly [
+    aggregateType: string,
+    group: Exclude<keyof GroupNames, 'warehouse' | 'notification'>,
+  ])[];
 }
 
 const STOCK = [['order', 'inventory']] as const;
@@ -30,7 +34,12 @@ export function differencesOf(facts: OrderFacts, groups: GroupNames): readonly D
     detail,
     brokeAt: breakIn(facts.events, story, groups),
   }));
-  return groups.warehouse === undefined ? between : [...between, ...warehouseDifferences(facts, groups.warehouse)];
+  const { notification, warehouse } = groups;
+  return [
+    ...between,
+    ...(warehouse === undefined ? [] : warehouseDifferences(facts, warehouse)),
+    ...(notification === undefined ? [] : notificationDifferences(facts, notification)),
+  ];
 }
 
 /** Every event that its producer wrote is in the warehouse once, in each table that has rows for it, and as it was written. */
@@ -50,6 +59,47 @@ function warehouseDifferences({ events, landed, order }: OrderFacts, group: stri
         brokeAt: one.found.length > 0 || why === null ? null : { eventId, eventType, why },
       },
     ];
+  });
+}
+
+const isTold = new Set<string>(TOLD_TYPES);
+
+/** The customer was told of each event of the order that he hears of. */
+function notificationDifferences(facts: OrderFacts, group: string): readonly Difference[] {
+  const { events, notifications, order } = facts;
+  return events
+    .filter(({ aggregateType, eventType }) => aggregateType === 'order' && isTold.has(eventType))
+    .flatMap((event) => {
+      const { eventId, eventType } = event;
+      const own = notifications.filter((notification) => notification.eventId === eventId);
+      const why = whyStopped(event, group);
+      const brokeAt = why === null ? null : { eventId, eventType, why };
+      return toldProblems(own, { order, outcome: event.groups[group] }).map((problem) => ({
+        orderId: order._id,
+        between: 'events and notifications',
+        detail: `has ${eventType} ${eventId}, ${problem}`,
+        brokeAt,
+      }));
+    });
+}
+
+function toldProblems(
+  own: OrderFacts['notifications'],
+  { order, outcome }: { readonly order: OrderFacts['order']; readonly outcome: string | undefined },
+): readonly string[] {
+  // What an operator skipped, nobody is told of.
+  if (own.length === 0) return outcome === 'skipped' ? [] : ['of which nobody is told'];
+  return own.flatMap(({ _id, lastFailure, recipient, state }) => {
+    if (recipient !== order.customerId)
+      return [`of which ${recipient} is told by ${_id}, and the customer is ${order.customerId}`];
+    switch (state) {
+      case 'sent':
+        return [];
+      case 'pending':
+        return [`whose notification ${_id} is not sent yet`];
+      case 'dead':
+        return [`whose notification ${_id} is dead: ${lastFailure?.message ?? 'nothing is said of why'}`];
+    }
   });
 }
 

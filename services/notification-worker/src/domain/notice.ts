@@ -8,11 +8,18 @@ type Events = typeof ordersCatalogue.events;
 export const CHANNELS = ['log', 'webhook', 'smtp'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
+/** The types of the events that customers hear of. */
+export const TOLD_TYPES = [
+  'OrderCreated',
+  'OrderPaid',
+  'OrderCancelled',
+  'OrderCompleted',
+  'SurplusPaymentReceived',
+] as const;
+
 /** The events that customers hear of. */
 export type ToldEvent = {
-  readonly [
-    Type in 'OrderCreated' | 'OrderPaid' | 'OrderCancelled' | 'OrderCompleted' | 'SurplusPaymentReceived'
-  ]: EventOf<Events, Type>;
+  readonly [Type in (typeof TOLD_TYPES)[number]]: EventOf<Events, Type>;
 };
 
 export interface Notice {
