@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { DASHBOARDS, grafanaJson } from './dashboards.js';
-import { knownMetrics, metricsIn } from './promql.js';
+import { DASHBOARDS, grafanaJson } from './index.js';
+import { knownMetrics, metricsIn } from '../promql.js';
 
 describe('the dashboards', () => {
   it.each(DASHBOARDS)('of $id stand in docker/grafana as the table says', async (dashboard) => {
-    const file = new URL(`../../docker/grafana/dashboards/${dashboard.id}.json`, import.meta.url);
+    const file = new URL(`../../../docker/grafana/dashboards/${dashboard.id}.json`, import.meta.url);
     await expect(grafanaJson(dashboard)).toMatchFileSnapshot(fileURLToPath(file));
   });
 
