@@ -1,37 +1,17 @@
-import type { MongoServer } from '@nightporter/embedded';
-import { connectMongo, createRelayStores, ensureOutboxCollections } from '@nightporter/mongo';
-import {
-  ALL_SLOTS,
-  namespace,
-  resumeToken,
-  type EventId,
-  type Namespace,
-  type NightporterError,
-} from '@nightporter/protocol';
-import type { Capture, CaptureBatch, CaptureStream } from '@nightporter/relay';
+import { connectMongo } from '@nightporter/mongo';
+import { ALL_SLOTS, type EventId } from '@nightporter/protocol';
+import type { CaptureBatch, CaptureStream } from '@nightporter/relay';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BSON, MongoClient, type Long } from 'mongodb';
-import { afterEach, describe, expect, it } from 'vitest';
+import { MongoClient, type Long } from 'mongodb';
+import { describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
-import { commitSamples, databaseOf, outboxOf } from '../conformance/mongo-samples.js';
-import { sharedStack, uniqueName } from '../support/stack.js';
-import { startOwnMongo } from './mongo-own-server.js';
+import { databaseOf, outboxOf } from '../conformance/mongo-samples.js';
+import { sharedStack } from '../support/stack.js';
+import { captures, commit, readIds, readRows, READS_MAX, stores, unavailableBatch } from './mongo-capture.support.js';
 import { startMongoProxy } from './mongo-proxy.js';
 
 const shared = sharedDatabase();
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const resource of open.splice(0).reverse()) await resource.close();
-});
-
-const READS_MAX = 60;
-
-interface Outbox {
-  readonly client: MongoClient;
-  readonly outbox: Namespace;
-  readonly capture: Capture;
-  readonly warnings: NightporterError[];
-}
+const { open, prepareOutbox, outboxOnOwnServer, openStream } = captures(shared);
 
 describe('a change stream of MongoDB', () => {
   it('goes on over a restart of the server, by kill and by order, and loses nothing', async () => {
@@ -127,68 +107,6 @@ describe('a change stream of MongoDB', () => {
     expect(cursors.length).toBeGreaterThan(1);
   });
 
-  it('says NP_CAPTURE_LOST when the history behind the token is gone', async () => {
-    const { capture, ...rest } = await outboxOnOwnServer({ engine: 'SecantusDB', oplogMaxEntries: 1_000 });
-    const stream = await openStream(capture);
-    await commit(rest, 1);
-    const { tokens } = await readRows(stream, 1);
-    await stream.close();
-    const filler = rest.client.db('filler').collection<{ n: number }>('filler');
-    for (let round = 0; round < 5; round += 1) {
-      await filler.insertMany(Array.from({ length: 1_000 }, (_, n) => ({ n })));
-    }
-    await expect(openAndRead(capture, tokens[0]!)).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
-  });
-
-  it('says NP_CAPTURE_LOST when the server refuses twice to go on from a place', async (context) => {
-    const appName = uniqueName('refused');
-    const client = await connectMongo({ uri: sharedStack().mongodbUri, appName });
-    open.push(client);
-    const outbox = await prepareOutbox();
-    const stream = await openStream(stores(client, outbox).capture);
-    await stream.read();
-    const point = { configureFailPoint: 'failCommand', data: { failCommands: ['getMore'], errorCode: 2, appName } };
-    const admin = shared.client().db('admin');
-    const armed = await admin.command({ ...point, mode: 'alwaysOn' }).then(
-      () => true,
-      () => false,
-    );
-    if (!armed) return context.skip('the server was started without test commands, so it has no fail points');
-    try {
-      await expect(stream.read()).rejects.toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
-      await expect(stream.read()).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
-    } finally {
-      await admin.command({ ...point, mode: 'off' });
-    }
-    await expect(stream.read()).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
-  });
-
-  it.each([
-    ['not a token', 'no JSON at all'],
-    ['of the wrong shape', '{"token":1}'],
-    ['of no server', '{"_data":"82FFFFFFFF000000012B0229296E04"}'],
-    ['empty', '{"_data":""}'],
-  ])('says NP_CAPTURE_LOST of a token that is %s', async (_name, token) => {
-    const { capture } = stores(shared.client(), await prepareOutbox());
-    await expect(openAndRead(capture, resumeToken(token))).rejects.toMatchObject({ code: 'NP_CAPTURE_LOST' });
-  });
-
-  it('resumes at a token of another collection’s stream, or says NP_CAPTURE_LOST, but never goes on in silence', async () => {
-    const client = shared.client();
-    const outbox = await prepareOutbox();
-    const other = client.db(databaseOf(outbox)).collection<{ n: number }>('other');
-    const foreign = other.watch([], { maxAwaitTimeMS: 100 });
-    open.push(foreign);
-    // Opens the stream: an insert that overtook that would never come.
-    await foreign.tryNext();
-    await other.insertOne({ n: 1 });
-    await foreign.next();
-    const token = resumeToken(BSON.EJSON.stringify(foreign.resumeToken, { relaxed: false }));
-    const committed = await commit({ client, outbox }, 2);
-    const outcome = await resumeOrLose(stores(client, outbox).capture, token);
-    expect(outcome === 'lost' || JSON.stringify(outcome) === JSON.stringify(committed)).toBe(true);
-  });
-
   it('says that a drop and a rename disturbed it, gives the outbox its indexes back, and captures what is written then', async () => {
     const client = shared.client();
     const outbox = await prepareOutbox();
@@ -270,65 +188,6 @@ describe('a change stream of MongoDB', () => {
   });
 });
 
-function stores(client: MongoClient, outbox: Namespace): { capture: Capture; warnings: NightporterError[] } {
-  const warnings: NightporterError[] = [];
-  const onWarning = (warning: NightporterError): void => {
-    warnings.push(warning);
-  };
-  return { ...createRelayStores({ client, database: 'unused', namespaces: [outbox], onWarning }), warnings };
-}
-
-async function prepareOutbox(): Promise<Namespace> {
-  const outbox = namespace(`${shared.database('orders')}.outbox`);
-  await ensureOutboxCollections(shared.client(), databaseOf(outbox));
-  return outbox;
-}
-
-async function outboxOnOwnServer(
-  options: Parameters<typeof startOwnMongo>[0] = {},
-): Promise<Outbox & { server: MongoServer }> {
-  const server = await startOwnMongo(options);
-  const client = await connectMongo({ uri: server.uri });
-  open.push({ close: () => server.stop() }, client);
-  const outbox = namespace('orders.outbox');
-  await ensureOutboxCollections(client, 'orders');
-  return { server, client, outbox, ...stores(client, outbox) };
-}
-
-async function openStream(capture: Capture): Promise<CaptureStream> {
-  const stream = await capture.open({ after: null, slots: ALL_SLOTS });
-  open.push(stream);
-  return stream;
-}
-
-/** Each row is of an aggregate of its own, so that a dropped outbox does not matter. */
-async function commit({ client, outbox }: Pick<Outbox, 'client' | 'outbox'>, count: number): Promise<EventId[]> {
-  const samples = Array.from({ length: count }, () => ({ namespace: outbox, aggregateId: crypto.randomUUID() }));
-  return commitSamples(client, samples);
-}
-
-function unavailableBatch(error: unknown): undefined {
-  expect(error).toMatchObject({ code: 'NP_STORE_UNAVAILABLE' });
-}
-
-async function readRows(
-  stream: CaptureStream,
-  count: number,
-): Promise<{ rows: EventId[]; tokens: CaptureBatch['rows'][number]['token'][]; disturbed: boolean }> {
-  const captured: CaptureBatch['rows'][number][] = [];
-  let disturbed = false;
-  for (let read = 0; read < READS_MAX && captured.length < count; read += 1) {
-    const batch = await stream.read();
-    captured.push(...batch.rows);
-    disturbed ||= batch.disturbed;
-  }
-  return { rows: captured.map(({ row }) => row.eventId), tokens: captured.map(({ token }) => token), disturbed };
-}
-
-async function readIds(stream: CaptureStream, count: number): Promise<EventId[]> {
-  return (await readRows(stream, count)).rows;
-}
-
 /**
  * The driver looks for a lost server every 500 ms at most, so reads may still be rejected for a while; what they had begun to collect is
  * not lost.
@@ -341,23 +200,6 @@ async function readIdsOnceBack(stream: CaptureStream, count: number): Promise<Ev
     ids.push(...(batch?.rows ?? []).map(({ row }) => row.eventId));
   }
   return ids;
-}
-
-async function openAndRead(capture: Capture, after: ReturnType<typeof resumeToken>): Promise<void> {
-  const stream = await capture.open({ after, slots: ALL_SLOTS });
-  open.push(stream);
-  await stream.read();
-}
-
-async function resumeOrLose(capture: Capture, after: ReturnType<typeof resumeToken>): Promise<EventId[] | 'lost'> {
-  try {
-    const stream = await capture.open({ after, slots: ALL_SLOTS });
-    open.push(stream);
-    return await readIds(stream, 2);
-  } catch (error) {
-    expect(error).toMatchObject({ code: 'NP_CAPTURE_LOST' });
-    return 'lost';
-  }
 }
 
 /** What still came before the failure, and the failure. */

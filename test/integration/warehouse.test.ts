@@ -1,113 +1,14 @@
-import { ordersCatalogue, type EventEnvelope, type JsonValue } from '@nightporter/contracts';
-import { runTransaction } from '@nightporter/mongo';
-import { aggregateVersion, eventId } from '@nightporter/protocol';
-import { createLogger } from '@nightporter/runtime';
-import {
-  createLander,
-  createWarehouseFolder,
-  createWarehouseStore,
-  ensureWarehouseCollections,
-  LandingSession,
-  MANIFEST,
-  readManifest,
-  readTable,
-  stagedEvent,
-  warehouseCollections,
-  type SessionPorts,
-  type WarehouseCollections,
-} from '@nightporter/warehouse-worker';
-import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { ordersCatalogue } from '@nightporter/contracts';
+import { MANIFEST, readManifest, stagedEvent, type SessionPorts } from '@nightporter/warehouse-worker';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
 import { askAsDocumented } from '../support/warehouse-query.js';
 import { codeOf } from './outbox-fixture.js';
+import { die, event, Killed, warehouses } from './warehouse.support.js';
 
-const shared = sharedDatabase();
-let root: string;
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), 'nightporter-warehouse-'));
-});
-afterAll(() => rm(root, { recursive: true, force: true }));
-
-const LEASE_MS = 60_000;
-
-interface Warehouse {
-  readonly folder: string;
-  readonly ports: SessionPorts;
-  readonly collections: WarehouseCollections;
-  /** Puts events down for landing, as a handler does. Returns their ids. */
-  stage(count: number, day?: string): Promise<readonly string[]>;
-  /** A turn of an owner of its own, as a worker begins it; `through` stands between it and the world. */
-  turn(through?: (ports: SessionPorts) => SessionPorts): Promise<LandingSession>;
-  /** The ids of the events that readers see, sorted; each as often as it is there. */
-  landed(): Promise<readonly string[]>;
-  files(): Promise<readonly string[]>;
-}
-
-async function openWarehouse(): Promise<Warehouse> {
-  const client = shared.client();
-  const database = shared.database('warehouse');
-  await ensureWarehouseCollections(client, database);
-  const collections = warehouseCollections(client.db(database));
-  const folder = await mkdtemp(join(root, 'folder-'));
-  const store = createWarehouseStore(client, database);
-  const ports: SessionPorts = { store, folder: createWarehouseFolder(folder), newId: randomUUID };
-  return {
-    folder,
-    ports,
-    collections,
-    async stage(count, day = '2026-11-30') {
-      const events = Array.from({ length: count }, (_, index) =>
-        completed(`${day}T10:00:00.${String(index).padStart(3, '0')}Z`),
-      );
-      await collections.staged.insertMany(events.map(({ eventId: _id, ...event }) => ({ _id, ...event })));
-      return events.map((event) => event.eventId).sort();
-    },
-    async turn(through = (same) => same) {
-      // As when the one before has died and its lease has run out.
-      await collections.lander.updateMany({}, { $set: { expiresAt: new Date(0) } });
-      const turn = await store.take(randomUUID(), LEASE_MS);
-      if (turn === null) throw new Error('the lease is not free');
-      return (await LandingSession.open(through(ports), turn)).session;
-    },
-    async landed() {
-      const ids: unknown[] = [];
-      for await (const rows of readTable(folder, 'events')) ids.push(...rows.map((row) => row['event_id']));
-      return ids.map(String).sort();
-    },
-    async files() {
-      const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-      return entries.filter((entry) => entry.isFile() && entry.name !== MANIFEST).map(({ name }) => name);
-    },
-  };
-}
-
-function completed(occurredAt: string) {
-  return stagedEvent(event({ eventType: 'OrderCompleted', data: {}, occurredAt }));
-}
-
-function event(change: {
-  eventType: string;
-  data: JsonValue;
-  occurredAt: string;
-  aggregateId?: string;
-}): EventEnvelope {
-  return {
-    eventId: eventId(randomUUID()),
-    source: 'orders',
-    eventVersion: 1,
-    aggregateType: 'order',
-    aggregateId: 'o1',
-    aggregateVersion: aggregateVersion(1),
-    ...change,
-  };
-}
-
-class Killed extends Error {}
-const die = (): Promise<never> => Promise.reject(new Killed());
+const openWarehouse = warehouses(sharedDatabase());
 
 /** Moments at which a worker may be killed, as what it never comes to do or to hear of. */
 const MOMENTS: readonly (readonly [string, (ports: SessionPorts) => SessionPorts])[] = [
@@ -219,108 +120,6 @@ describe('a warehouse', () => {
     expect(await own.landed()).toEqual(ids.sort());
   });
 
-  it('takes nothing from a worker whose turn is over, and shows the newest manifest again that it has covered', async () => {
-    const own = await openWarehouse();
-    const first = await own.stage(3);
-    const sleeper = await own.turn();
-    await sleeper.land(100);
-    const second = await own.stage(4);
-    const successor = await own.turn();
-    await successor.land(100);
-    const third = await own.stage(5);
-    expect(await codeOf(sleeper.land(100))).toBe('NP_LEASE_LOST');
-    await sleeper.publish();
-    expect(await own.landed()).toEqual(first);
-    await successor.keepPublished();
-    expect(await own.landed()).toEqual([...first, ...second].sort());
-    await successor.land(100);
-    expect(await own.landed()).toEqual([...first, ...second, ...third].sort());
-  });
-
-  it('never names a file that was removed: a commit that arrives after its turn is refused, and one before is seen', async () => {
-    const own = await openWarehouse();
-    const ids = await own.stage(6);
-    const late: (() => Promise<void>)[] = [];
-    const unanswered = await own.turn(({ store, ...ports }) => ({
-      ...ports,
-      store: {
-        ...store,
-        commit: (turn, change) => {
-          late.push(() => store.commit(turn, change));
-          return die();
-        },
-      },
-    }));
-    await expect(unanswered.land(100)).rejects.toThrow(Killed);
-    const next = await own.turn();
-    expect(await codeOf(late[0]!())).toBe('NP_LEASE_LOST');
-    await next.land(100);
-    expect(await own.landed()).toEqual(ids);
-  });
-
-  it('removes no file of a newer turn where it was paused between taking the lease and listing the folder', async () => {
-    const own = await openWarehouse();
-    const ids = await own.stage(6);
-    let goOn = (): void => undefined;
-    const asked = new Promise<void>((resolve) => (goOn = resolve));
-    let landing: Promise<number> = Promise.resolve(0);
-    const begunMeanwhile = async (): Promise<void> => {
-      let tell = (): void => undefined;
-      const written = new Promise<void>((resolve) => (tell = resolve));
-      const newer = await own.turn(({ store, ...ports }) => ({
-        ...ports,
-        store: {
-          ...store,
-          commit: async (turn, change) => {
-            tell();
-            await asked;
-            await store.commit(turn, change);
-          },
-        },
-      }));
-      landing = newer.land(100);
-      await Promise.race([written, landing]);
-    };
-    await own.turn(({ folder, store, ...ports }) => ({
-      ...ports,
-      folder: { ...folder, list: () => begunMeanwhile().then(() => folder.list()) },
-      store: {
-        ...store,
-        names: async () => {
-          const names = await store.names();
-          goOn();
-          await landing;
-          return names;
-        },
-      },
-    }));
-    expect(await landing).toBe(6);
-    expect(await own.landed()).toEqual(ids);
-  });
-
-  it('waits for a landing transaction that is under way before it removes what that has written', async () => {
-    const own = await openWarehouse();
-    await own.stage(2);
-    const session = await own.turn();
-    await session.land(100);
-    const { lander } = own.collections;
-    await lander.updateMany({}, { $set: { expiresAt: new Date(0) } });
-    const before = await lander.findOne({ _id: 'lander' });
-    let raised: unknown;
-    const underWay = runTransaction(shared.client(), 'a landing under way', async ({ session: open }) => {
-      const fence = { _id: 'lander', owner: before!.owner, epoch: before!.epoch };
-      await lander.updateOne(fence, { $inc: { revision: 1 } }, { session: open });
-      // The take-over is refused, or waits, as long as the transaction is open: it may not raise the epoch beside it.
-      const taken = own.ports.store.take(randomUUID(), LEASE_MS).then(
-        () => 'raised',
-        () => 'refused',
-      );
-      raised = await Promise.race([taken, new Promise((resolve) => setTimeout(resolve, 500, 'waits'))]);
-    });
-    await underWay;
-    expect(raised).not.toBe('raised');
-  });
-
   it('refuses a folder of another database before it changes anything', async () => {
     const [own, other] = [await openWarehouse(), await openWarehouse()];
     const ids = await own.stage(3);
@@ -392,38 +191,5 @@ describe('a warehouse', () => {
     expect(ordersCatalogue.events.map(({ type }) => type)).toEqual(
       expect.arrayContaining(answers.events.map((row) => row['event_type'])),
     );
-  });
-
-  it('is landed by one worker at a time, and by the other one as soon as the first has stopped', async () => {
-    const own = await openWarehouse();
-    const logger = createLogger({ name: 'warehouse', level: 'silent' });
-    const options = {
-      leaseMs: 60_000,
-      everyMs: 50,
-      eventsMax: 10,
-      filesMin: 4,
-      rowsMax: 1_000,
-      coldMs: 1e6,
-      keepReplacedMs: 1e6,
-    };
-    const clock = {
-      now: () => performance.now(),
-      after: (ms: number, run: () => void) => clearTimeout.bind(null, setTimeout(run, ms)),
-    };
-    const landers = [1, 2].map(() =>
-      createLander({ ...own.ports, clock, random: Math.random, logger, newOwner: randomUUID }, options),
-    );
-    const running = landers.map((lander) => lander.run());
-    const states = () => landers.map((lander) => (lander.snapshot() as { state: string }).state);
-    await expect.poll(states, { timeout: 20_000 }).toContain('landing');
-    const ids = [...(await own.stage(25))];
-    await expect.poll(() => own.landed(), { timeout: 20_000 }).toEqual(ids.sort());
-    const first = states().indexOf('landing');
-    expect(states()[1 - first]).toBe('standing-by');
-    await landers[first]!.stop();
-    ids.push(...(await own.stage(3)));
-    await expect.poll(() => own.landed(), { timeout: 20_000 }).toEqual(ids.sort());
-    await landers[1 - first]!.stop();
-    await Promise.all(running);
   });
 });
