@@ -39,7 +39,7 @@ async function superviseUntil(isOver: () => boolean, group: JournalGroup): Promi
 }
 
 it('an event that ends its process is dead after its attempts, and the 64 healthy events of its queue apply', async (context) => {
-  world = await openJournalWorld({ queues: 1 });
+  world = await openJournalWorld({ queues: 1, transactionLifetimeSeconds: 20 });
   const settings = { ATTEMPTS_MAX: String(ATTEMPTS), INVISIBLE_MS: '2000', CLAIM_MS: '6000' };
   const group = await openJournalGroup(world, { settings });
   const poisonAt = HEALTHY / 2;

@@ -36,7 +36,7 @@ function carriages(): () => Carriage {
 }
 
 it('events that come twice and late to workers of which one after another is killed take effect once, and in order', async (context) => {
-  world = await openJournalWorld({ carriageOf: carriages(), lateMs: LATE_MS });
+  world = await openJournalWorld({ carriageOf: carriages(), lateMs: LATE_MS, transactionLifetimeSeconds: 20 });
   // What a killed worker had claimed waits for so long; by default 90 s, in which this would wait for nothing else.
   const settings = { INVISIBLE_MS: String(INVISIBLE_MS), CLAIM_MS: '6000' };
   const group = await openJournalGroup(world, { settings });

@@ -50,11 +50,11 @@ export async function openJournalGroup(
     positions: db.collection<PositionDocument>(CONSUMER_COLLECTIONS.positions),
     parked: db.collection<ParkedDocument>(CONSUMER_COLLECTIONS.parked),
     async startWorker(own = {}, execArgv = []) {
-      const { mongodbUri, rocketmqEndpoints } = sharedStack();
+      const { rocketmqEndpoints } = sharedStack();
       const env = {
         PATH: process.env['PATH'],
         PORT: '0',
-        MONGODB_URI: mongodbUri,
+        MONGODB_URI: world.mongodbUri,
         ROCKETMQ_ENDPOINTS: rocketmqEndpoints,
         MONGODB_DB: group,
         PRODUCER_DB: world.producer,

@@ -1,4 +1,5 @@
 import type { OutboxDocument } from '@nightporter/contracts';
+import { startMongo, type MongoServer } from '@nightporter/embedded';
 import {
   connectMongo,
   createRelayStores,
@@ -25,6 +26,7 @@ export interface Emission {
 /** A producer with its outbox, a topic of its own, and the real relay engine, whose publisher may be made careless. */
 export interface JournalWorld {
   readonly client: MongoClient;
+  readonly mongodbUri: string;
   readonly topic: string;
   /** Database of the producer. */
   readonly producer: string;
@@ -42,14 +44,22 @@ export interface WorldOptions {
   /** Default: every message once. */
   readonly carriageOf?: (row: Parameters<Publisher['publish']>[0]['row']) => Carriage;
   readonly lateMs?: number;
+  /**
+   * On a MongoDB of its own, which gives up transactions after so long instead of 60 s: until then, what a killed worker had in hand is held.
+   * Far longer than a transaction takes on a busy machine, since it gives up those of the living too, which costs an attempt.
+   */
+  readonly transactionLifetimeSeconds?: number;
 }
 
 export async function openJournalWorld({
   queues = 8,
   carriageOf = () => 'once',
   lateMs = 1_000,
+  transactionLifetimeSeconds,
 }: WorldOptions = {}): Promise<JournalWorld> {
-  const { mongodbUri, rocketmqEndpoints } = sharedStack();
+  const { rocketmqEndpoints } = sharedStack();
+  const own = transactionLifetimeSeconds === undefined ? null : await startOwn(transactionLifetimeSeconds);
+  const mongodbUri = own?.uri ?? sharedStack().mongodbUri;
   const producer = uniqueName('producer');
   const topic = await createTopic({ name: producer, queues });
   const client = await connectMongo({ uri: mongodbUri });
@@ -61,6 +71,7 @@ export async function openJournalWorld({
   const undos: (() => Promise<unknown>)[] = [];
   return {
     client,
+    mongodbUri,
     topic,
     producer,
     outbox: client.db(producer).collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox),
@@ -72,8 +83,16 @@ export async function openJournalWorld({
       await stopRelay();
       await broker.close();
       await client.close();
+      await own?.stop();
     },
   };
+}
+
+function startOwn(transactionLifetimeSeconds: number): Promise<MongoServer> {
+  return startMongo({
+    parameters: { transactionLifetimeLimitSeconds: String(transactionLifetimeSeconds) },
+    environment: { ...process.env, MONGODB_URI: '' },
+  });
 }
 
 async function commit(outbox: Outbox, emissions: readonly Emission[]): Promise<readonly string[]> {
