@@ -17,11 +17,12 @@ const [command = 'help', ...args] = process.argv.slice(2);
 
 /** Commands that are built programs: the command line of services/cli, and the files of scripts/dist by their names. */
 const PROGRAMS = new Set(['nightporter', 'demo', 'stack', 'simulate', 'catalogue', 'bench']);
-/** Commands that run one folder of proofs at full size, each sentence with its figures. */
+/** Commands that run a folder of proofs at full size, and what proves more in other tests, each sentence with its figures. */
+const ON_THE_BROKER = ['rocketmq-faults', 'rocketmq-preflight', 'rocketmq-publisher'];
 const PROOFS = new Map([
-  ['test:relay', 'test/proof/relay/'],
-  ['test:consumer', 'test/proof/consumer/'],
-  ['test:services', 'test/proof/services/'],
+  ['test:relay', ['test/proof/relay/', 'test/e2e/services', ...ON_THE_BROKER]],
+  ['test:consumer', ['test/proof/consumer/', 'test/e2e/services', 'outbox-fidelity', ...ON_THE_BROKER]],
+  ['test:services', ['test/proof/services/']],
 ]);
 /** Commands that start a RocketMQ. */
 const ON_THE_STACK = new Set(['demo', 'stack', 'bench', 'test', ...PROOFS.keys()]);
@@ -157,7 +158,7 @@ async function test(jars) {
 }
 
 /** `--json FILE` keeps the figures; everything else is vitest's, such as `-t` with part of a sentence. */
-function prove(folder) {
+function prove(files) {
   const at = args.indexOf('--json');
   const [, file] = at < 0 ? [] : args.splice(at, 2);
   if (at >= 0 && file === undefined) return fail('--json needs the name of a file');
@@ -166,9 +167,8 @@ function prove(folder) {
   run(process.execPath, [
     join(root, 'node_modules', 'vitest', 'vitest.mjs'),
     'run',
-    '--project',
-    'proof',
-    folder,
+    ...['proof', 'integration', 'e2e'].flatMap((project) => ['--project', project]),
+    ...files,
     ...args,
   ]);
 }

@@ -4,6 +4,7 @@ import { connectMongo, CONSUMER_COLLECTIONS, type InboxDocument } from '@nightpo
 import { aggregateVersion } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { showFigures } from '../support/figures.js';
 import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
 import { buildPrograms, runService, until, untilReady, type Program } from './programs.js';
 
@@ -128,7 +129,7 @@ describe('the services together', () => {
     });
   });
 
-  it('deliver an event twice with one effect, and acknowledge the second delivery at once', async () => {
+  it('deliver an event twice with one effect, and acknowledge the second delivery at once', async (context) => {
     const [api] = await Promise.all([start('orders-api'), start('relay'), start('inventory-worker')].map(untilReady));
     await placeOrders(api!, 3);
     const request = { topic: TOPIC, group: names.group };
@@ -140,16 +141,20 @@ describe('the services together', () => {
     for (const { queueId, maxOffset, minOffset } of await sharedStack().offsets(request)) {
       if (maxOffset > minOffset) await sharedStack().rewind({ ...request, queueId, offset: maxOffset - 1 });
     }
+    const rewound = performance.now();
     await until('the repeats are acknowledged', isAtEnd, 10_000);
+    const acknowledgedMs = Math.round(performance.now() - rewound);
     await until(
       'the repeats are counted',
       async () => (await inbox().countDocuments({ duplicates: { $gt: 0 } })) > 0,
       5_000,
     );
+    const duplicates = await inbox().countDocuments({ duplicates: { $gt: 0 } });
     expect([await inbox().countDocuments(), await movements().countDocuments()]).toEqual([6, 6]);
+    showFigures(context, { events: 6, effects: 6, duplicates, 'ms until acknowledged': acknowledgedMs });
   });
 
-  it('publish what was committed while there was no relay, and what a killed relay had read but not sent', async () => {
+  it('publish what was committed while there was no relay, and what a killed relay had read but not sent', async (context) => {
     const api = await untilReady(start('orders-api'));
     await placeOrders(api, 40);
     const first = start('relay', { WINDOW_MAX: '1' });
@@ -174,6 +179,7 @@ describe('the services together', () => {
       if (next?.aggregateId === row.aggregateId)
         expect(row.publishedAt!.getTime()).toBeLessThanOrEqual(next.publishedAt!.getTime());
     }
+    showFigures(context, { events: rows.length, 'published before the kill': published, lost: 0, misordered: 0 });
   });
 
   it('hand the relay over at once on SIGTERM, without waiting for the lease', async () => {

@@ -7,6 +7,7 @@ import { startRocketMq, type RocketMqServer } from '@nightporter/embedded';
 import { isNightporterError, type ErrorCode } from '@nightporter/protocol';
 import { preflightGroup, preflightTopic } from '@nightporter/rocketmq';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { showFigures } from '../support/figures.js';
 import { untilGiven } from './rocketmq-samples.js';
 
 /** A server of its own: the commands of an operator need its name server. */
@@ -86,13 +87,14 @@ it('A topic that is missing is refused with the command that creates it', async 
   expect(await accepted(preflight)).toEqual({ topic: 'missing-events', queueCount: 8 });
 });
 
-it('A topic of the wrong type is refused with the command that mends it and keeps its queues', async () => {
+it('A topic of the wrong type is refused with the command that mends it and keeps its queues', async (context) => {
   await server.createTopic({ name: 'normal-events', type: 'NORMAL', queues: 3 });
   const preflight = () => preflightTopic({ ...admin(), topic: 'normal-events' });
   const message = await refusal('NP_PREFLIGHT_TOPIC_TYPE', preflight);
   expect(message).toContain('takes NORMAL messages; accepted: FIFO');
   await obey(message);
   expect(await accepted(preflight)).toEqual({ topic: 'normal-events', queueCount: 3 });
+  showFigures(context, { refused: 1, 'accepted after its command': 1 });
 });
 
 it('A topic that cannot be written is refused with the command that mends it', async () => {
@@ -114,7 +116,7 @@ it('A group that is missing is refused with the command that creates it', async 
   expect(await accepted(preflight)).toEqual({ group: 'missing', retryTimesMax: 10_000 });
 });
 
-it('A group without ordered consumption, or with few retries, is refused with the command that mends both', async () => {
+it('A group without ordered consumption, or with few retries, is refused with the command that mends both', async (context) => {
   const preflight = () => preflightGroup({ ...admin(), group: 'unordered', topic: 'orders-events' });
   await server.createGroup({ name: 'unordered', retryMaxTimes: 3 });
   await refusal('NP_PREFLIGHT_GROUP_RETRIES', preflight);
@@ -126,6 +128,7 @@ it('A group without ordered consumption, or with few retries, is refused with th
   expect(commandIn(unordered)).toEqual(commandIn(tooFew));
   await obey(unordered);
   expect(await accepted(preflight)).toEqual({ group: 'unordered', retryTimesMax: 10_000 });
+  showFigures(context, { refused: 3, 'accepted after its command': 1 });
 });
 
 it('A broker that cannot be asked is no refusal', async () => {

@@ -2,6 +2,7 @@ import { PublishError } from '@nightporter/relay';
 import { createPublisher, createSubscriber, type RocketmqPublisher } from '@nightporter/rocketmq';
 import type { MessageView } from 'rocketmq-client-nodejs';
 import { afterEach, describe, expect, it } from 'vitest';
+import { showFigures } from '../support/figures.js';
 import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
 import { startBrokerProxy, type BrokerProxy } from './rocketmq-proxy.js';
 import { envelopeIn, publishRequest, receiveAll, untilGiven } from './rocketmq-samples.js';
@@ -42,16 +43,20 @@ async function failureOf(publisher: RocketmqPublisher, topic: string, payload = 
   }
 }
 
-it('A publisher of three topics is ready within ten seconds, twenty times', async () => {
+it('A publisher of three topics is ready within ten seconds, twenty times', async (context) => {
   const topics = [];
+  let slowestMs = 0;
   for (const prefix of ['one', 'two', 'three']) topics.push(await createTopic({ name: uniqueName(prefix) }));
   for (let round = 1; round <= 20; round += 1) {
     const started = performance.now();
     const publisher = await createPublisher({ endpoints: sharedStack().rocketmqEndpoints, topics });
     await Promise.all(topics.map((topic) => publisher.publish(publishRequest({ topic }))));
-    expect(performance.now() - started).toBeLessThan(10_000);
+    const readyMs = performance.now() - started;
+    slowestMs = Math.max(slowestMs, readyMs);
+    expect(readyMs).toBeLessThan(10_000);
     await publisher.close();
   }
+  showFigures(context, { starts: 20, topics: topics.length, 'ms of the slowest': Math.round(slowestMs) });
 });
 
 describe('a topic that is wrong', () => {
@@ -138,7 +143,7 @@ it.each([
   },
 );
 
-it('A send whose answer is lost is transient and unanswered, and its repeat keeps the order', async () => {
+it('A send whose answer is lost is transient and unanswered, and its repeat keeps the order', async (context) => {
   const topic = await createTopic({ name: uniqueName('lost') });
   const proxy = await startBrokerProxy(sharedStack().rocketmqEndpoints);
   open.push(proxy);
@@ -162,6 +167,7 @@ it('A send whose answer is lost is transient and unanswered, and its repeat keep
     first!.row.eventId,
     second!.row.eventId,
   ]);
+  showFigures(context, { events: 2, 'answers lost': 1, deliveries: deliveries.length, misordered: 0 });
 });
 
 it('A publisher that was closed refuses, and says that nothing was sent', async () => {
