@@ -16,6 +16,7 @@ import type { Collection, MongoClient } from 'mongodb';
 import { createTopic, sharedStack, uniqueName } from '../../support/stack.js';
 import { carelessPublisher, type Carriage, type CarelessPublisher } from './careless-publisher.js';
 import { AGGREGATE_TYPE, EVENT_TYPE, journalCatalogue, type Orders } from './programs/journal.js';
+import { IS_FULL } from './size.js';
 
 /** One event to commit. */
 export interface Emission {
@@ -45,7 +46,7 @@ export interface WorldOptions {
   readonly carriageOf?: (row: Parameters<Publisher['publish']>[0]['row']) => Carriage;
   readonly lateMs?: number;
   /**
-   * On a MongoDB of its own, which gives up transactions after so long instead of 60 s: until then, what a killed worker had in hand is held.
+   * Has the database, one of its own, give up transactions after so long instead of 60 s: until then, what a killed worker had in hand is held.
    * Far longer than a transaction takes on a busy machine, since it gives up those of the living too, which costs an attempt.
    */
   readonly transactionLifetimeSeconds?: number;
@@ -58,7 +59,9 @@ export async function openJournalWorld({
   transactionLifetimeSeconds,
 }: WorldOptions = {}): Promise<JournalWorld> {
   const { rocketmqEndpoints } = sharedStack();
-  const own = transactionLifetimeSeconds === undefined ? null : await startOwn(transactionLifetimeSeconds);
+  // SecantusDB slows down with all that it has kept: at full size, each proof begins on an empty one.
+  const isOwn = IS_FULL || transactionLifetimeSeconds !== undefined;
+  const own = isOwn ? await startOwn(transactionLifetimeSeconds) : null;
   const mongodbUri = own?.uri ?? sharedStack().mongodbUri;
   const producer = uniqueName('producer');
   const topic = await createTopic({ name: producer, queues });
@@ -88,7 +91,7 @@ export async function openJournalWorld({
   };
 }
 
-function startOwn(transactionLifetimeSeconds: number): Promise<MongoServer> {
+function startOwn(transactionLifetimeSeconds = 60): Promise<MongoServer> {
   return startMongo({
     parameters: { transactionLifetimeLimitSeconds: String(transactionLifetimeSeconds) },
     environment: { ...process.env, MONGODB_URI: '' },
