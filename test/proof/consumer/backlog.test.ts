@@ -11,7 +11,7 @@ import { secondsSince } from '../support/times.js';
 const EVENTS = sized({ full: 50_000, small: 1_000 });
 const AGGREGATES = 500;
 const TRANSACTION_EVENTS = 100;
-const LIMIT_MS = sized({ full: 840_000, small: 180_000 });
+const LIMIT_MS = sized({ full: 2_400_000, small: 180_000 });
 const MEBIBYTES_MAX = 300;
 const MEBIBYTE = 1024 * 1024;
 const STOP_MS = 5_000;

@@ -14,6 +14,7 @@ const KILLS = sized({ full: 10, small: 3 });
 const KILL_EVERY_MS = sized({ full: 10_000, small: 2_500 });
 const INVISIBLE_MS = sized({ full: 5_000, small: 2_000 });
 const LATE_MS = 2_000;
+const SETTLED_MS = sized({ full: 900_000, small: 300_000 });
 const TRANSACTION_EVENTS = 20;
 const WORKERS = 3;
 
@@ -44,7 +45,7 @@ it('events that come twice and late to workers of which one after another is kil
   const started = performance.now();
   const [kills] = await Promise.all([killOneAfterAnother(group, workers), commitAll(KILLS * KILL_EVERY_MS)]);
   await world.publisher.settled();
-  await untilSettled(group, EVENTS, 300_000);
+  await untilSettled(group, EVENTS, SETTLED_MS);
   const seconds = Math.round((performance.now() - started) / 100) / 10;
   await world.publisher.settled();
   const verdict = await expectAllOnce(world, group);
