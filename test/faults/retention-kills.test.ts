@@ -1,3 +1,4 @@
+import { openArchive } from '@nightporter/archive';
 import type { OutboxDocument } from '@nightporter/contracts';
 import type { MongoServer } from '@nightporter/embedded';
 import type { Destination } from '@nightporter/ledger';
@@ -7,7 +8,6 @@ import {
   bucketNamed,
   catalogueOf,
   connectMongo,
-  createArchiveFolder,
   createProducerLedger,
   decodeArchive,
   type ArchiveFiles,
@@ -15,14 +15,15 @@ import {
 import { aggregateKey, type EventId } from '@nightporter/protocol';
 import { Binary, type MongoClient } from 'mongodb';
 import { fork } from 'node:child_process';
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { join, relative } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Program, buildPrograms, builtFile } from '../e2e/programs.js';
 import { startOwnMongo } from '../integration/mongo-own-server.js';
 import { idsOf, retentionFixture, walk, type RetentionFixture } from '../integration/retention.support.js';
 import { JOURNAL_PROGRAMS } from '../proof/support/journal-group.js';
+import { startS3Store } from '../support/s3-store.js';
 import { uniqueName } from '../support/stack.js';
 
 /** SIGKILL of the process that retains, at points of its way that it says itself that it has reached. */
@@ -42,6 +43,7 @@ afterAll(async () => {
   await server.stop();
 });
 afterEach(async () => {
+  vi.unstubAllEnvs();
   for (const undo of cleanUp.splice(0).reverse()) await undo();
 });
 
@@ -67,6 +69,9 @@ const OF_FILES = [
   ['when the commit is through and its answer unread', 'after commitTransaction 2'],
 ] as const;
 
+/** The others differ only in what the database does. */
+const OF_S3 = OF_FILES.filter(([when]) => when.startsWith('between'));
+
 describe('a process that is killed while it moves rows', () => {
   it.each(OF_COLLECTIONS)(
     'to collections, %s, leaves every event in one place, and another ends its work',
@@ -87,20 +92,55 @@ describe('a process that is killed while it moves rows', () => {
     'to files, %s, leaves every event in one place, and another ends its work',
     async (_when, point) => {
       const own = await withRows();
-      const folder = await mkdtemp(join(tmpdir(), 'nightporter-kills-'));
-      cleanUp.push(() => rm(folder, { recursive: true, force: true }));
-      const files = createArchiveFolder(folder);
-      const session = await killAt(point, own, folder);
-      await expectAllReadable(own, files);
-      await endTransaction(session);
-      const destination: Destination = { kind: 'files', files };
-      expect(await own.retention({ destination, batchRowsMax: BATCH_ROWS }).run()).toMatchObject({ kind: 'completed' });
-      expect(await own.left()).toEqual(idsOf(own.young));
-      expect((await inFiles(own, folder)).sort()).toEqual(idsOf(own.old));
-      await expectAllReadable(own, files);
+      await expectOnePlace(own, point, await folderPlace());
     },
   );
+
+  it.each(OF_S3)('to S3, %s, leaves every event in one place, and another ends its work', async (_when, point) => {
+    const own = await withRows();
+    await expectOnePlace(own, point, await s3Place());
+  });
 });
+
+interface Place {
+  readonly location: string;
+  /** What a process needs in its environment to find it. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly files: ArchiveFiles;
+  readonly names: () => Promise<readonly string[]>;
+}
+
+async function folderPlace(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'nightporter-kills-'));
+  cleanUp.push(() => rm(folder, { recursive: true, force: true }));
+  const names = async () => {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((one) => one.isFile())
+      .map(({ name, parentPath }) => join(relative(folder, parentPath), name));
+  };
+  return { location: folder, env: {}, files: await openArchive(folder), names };
+}
+
+async function s3Place(): Promise<Place> {
+  const store = await startS3Store();
+  cleanUp.push(() => store.close());
+  for (const [name, value] of Object.entries(store.env)) vi.stubEnv(name, value);
+  const location = store.location();
+  return { location, env: store.env, files: await openArchive(location), names: store.keys };
+}
+
+async function expectOnePlace(own: Rows, point: string, place: Place): Promise<void> {
+  const { files } = place;
+  const session = await killAt(point, own, place);
+  await expectAllReadable(own, files);
+  await endTransaction(session);
+  const destination: Destination = { kind: 'files', files };
+  expect(await own.retention({ destination, batchRowsMax: BATCH_ROWS }).run()).toMatchObject({ kind: 'completed' });
+  expect(await own.left()).toEqual(idsOf(own.young));
+  expect((await inFiles(own, place)).sort()).toEqual(idsOf(own.old));
+  await expectAllReadable(own, files);
+}
 
 interface Rows extends RetentionFixture {
   readonly old: readonly OutboxDocument[];
@@ -118,12 +158,13 @@ async function withRows(): Promise<Rows> {
 }
 
 /** The session of its last transaction, or `none`. */
-async function killAt(point: string, { outbox }: Rows, folder = ''): Promise<string> {
+async function killAt(point: string, { outbox }: Rows, place?: Place): Promise<string> {
   const env = {
+    ...place?.env,
     PATH: process.env['PATH'],
     MONGODB_URI: server.uri,
     OUTBOX: outbox,
-    ARCHIVE: folder,
+    ARCHIVE: place?.location ?? '',
     BATCH_ROWS: String(BATCH_ROWS),
     FREEZE_AT: point,
   };
@@ -162,8 +203,8 @@ async function inCollections({ database }: Rows): Promise<EventId[]> {
   return found.flat().map(({ _id }) => _id);
 }
 
-/** What the folder holds: files that the catalogue names, each as it says, each with its manifest, and nothing else. */
-async function inFiles({ database }: Rows, folder: string): Promise<EventId[]> {
+/** What the place holds: files that the catalogue names, each as it says, each with its manifest, and nothing else. */
+async function inFiles({ database }: Rows, { files, names }: Place): Promise<EventId[]> {
   const catalogue = await catalogueOf(client.db(database)).find().toArray();
   const found: EventId[] = [];
   const expected: string[] = [];
@@ -172,17 +213,11 @@ async function inFiles({ database }: Rows, folder: string): Promise<EventId[]> {
     const { _id: file, bytes, rows, sha256 } = entry;
     const manifestFile = file.replace(DATA_SUFFIX, MANIFEST_SUFFIX);
     expected.push(file, manifestFile);
-    const manifest: unknown = JSON.parse(await readFile(join(folder, manifestFile), 'utf8'));
+    const manifest: unknown = JSON.parse(Buffer.from((await files.read(manifestFile)) ?? []).toString());
     expect(manifest).toMatchObject({ format: 'nightporter-archive-1', file, rows, bytes, sha256 });
-    const content = await readFile(join(folder, file));
+    const content = (await files.read(file)) ?? new Uint8Array();
     found.push(...(await decodeArchive({ name: file, content, sha256 })).map(({ _id }) => _id));
   }
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  expect(
-    entries
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => name)
-      .sort(),
-  ).toEqual(expected.map((name) => name.slice(name.lastIndexOf('/') + 1)).sort());
+  expect([...(await names())].sort()).toEqual(expected.sort());
   return found;
 }

@@ -18,7 +18,7 @@ export interface LedgerServer extends LedgerAddress {
 export async function serveLedger(client: MongoClient, databases: readonly string[]): Promise<LedgerServer> {
   const [opsToken, token] = [tokenOf('ops'), tokenOf('ledger')];
   const app = await buildConsole({
-    producers: openProducers(client, { databases, archiveFolder: null }),
+    producers: openProducers(client, { databases, files: null }),
     operations: createOperations(client, { producers: [], relayDatabase: null }),
     liveEveryMs: 1_000,
     tokens: { ops: opsToken, ledger: token },

@@ -1,18 +1,7 @@
 import type { OutboxDocument } from '@nightporter/contracts';
 import type { EventId } from '@nightporter/protocol';
 
-/**
- * Where archive files are kept: a folder (`createArchiveFolder`), or object storage. Names are paths with `/`, of letters, digits, `.`, `_` and
- * `-`. Each name is written once. A call that could not be carried out rejects with NP_ARCHIVE_FAILED.
- */
-export interface ArchiveFiles {
-  /** Resolves once the content is durable. Until then, and for ever when the write was cut off, `read` does not find it. */
-  write(name: string, content: Uint8Array): Promise<void>;
-  /** Null where nothing of that name was written. */
-  read(name: string): Promise<Uint8Array | null>;
-  /** Removes what is there of a name, whole or cut off; does nothing where nothing is. */
-  remove(name: string): Promise<void>;
-}
+export type { ArchiveFiles } from '@nightporter/protocol';
 
 /**
  * `archive_files`: `_id` is the name of a file. `writing`: the file is being written, and counts for nothing yet; the rows are in the outbox.

@@ -1,16 +1,12 @@
-import { NightporterError } from '@nightporter/protocol';
+import { NightporterError, PARTIAL_SUFFIX, assertArchiveName, type ArchiveFiles } from '@nightporter/protocol';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { ArchiveFiles } from './archive-files.js';
-
-const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
-const PARTIAL = '.partial';
 
 /** Archive files in a folder that all who read them share. Written under another name, flushed and renamed, so that a file is whole or absent. */
 export function createArchiveFolder(folder: string): ArchiveFiles {
   const pathOf = (name: string): string => {
-    if (NAME.test(name) && !name.endsWith(PARTIAL)) return join(folder, ...name.split('/'));
-    throw new NightporterError('NP_ARCHIVE_FAILED', `An archive file cannot be called ${JSON.stringify(name)}.`);
+    assertArchiveName(name);
+    return join(folder, ...name.split('/'));
   };
   return {
     write: (name, content) => filed(`writing ${name}`, () => write(pathOf(name), content)),
@@ -19,7 +15,7 @@ export function createArchiveFolder(folder: string): ArchiveFiles {
       filed(`removing ${name}`, async () => {
         const path = pathOf(name);
         await rm(path, { force: true });
-        await rm(`${path}${PARTIAL}`, { force: true });
+        await rm(`${path}${PARTIAL_SUFFIX}`, { force: true });
       }),
   };
 }
@@ -27,7 +23,7 @@ export function createArchiveFolder(folder: string): ArchiveFiles {
 async function write(path: string, content: Uint8Array): Promise<void> {
   const folder = dirname(path);
   const created = await mkdir(folder, { recursive: true });
-  const partial = `${path}${PARTIAL}`;
+  const partial = `${path}${PARTIAL_SUFFIX}`;
   const file = await open(partial, 'w');
   try {
     await file.writeFile(content);

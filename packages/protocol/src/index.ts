@@ -1,3 +1,11 @@
+export {
+  ARCHIVE_LOCATION_ACCEPTS,
+  PARTIAL_SUFFIX,
+  archiveLocation,
+  assertArchiveName,
+  type ArchiveFiles,
+  type ArchiveLocation,
+} from './archive-files.js';
 export { backoffMs, type Backoff } from './backoff.js';
 export { CheckpointTracker, type Delivery } from './checkpoint-tracker.js';
 export { Wakeup, sleep, type Clock, type Random } from './clock.js';

@@ -1,5 +1,15 @@
 import { LOG_LEVELS } from './logger.js';
-import { brokerEndpoints, choice, flag, integer, mongodbUri, optionalText, setting, text } from './settings.js';
+import {
+  brokerEndpoints,
+  choice,
+  flag,
+  integer,
+  mongodbUri,
+  optionalArchiveLocation,
+  optionalText,
+  setting,
+  text,
+} from './settings.js';
 
 /** Every service has these. Without a port of its own a service must not guess one: `defaultPort` is its documented one. */
 export function commonSettings(options: { defaultPort: number }) {
@@ -57,6 +67,17 @@ export function mongodbSettings(options: { defaultDatabase: string }) {
       description: "The service's own database.",
     }),
   };
+}
+
+/** Services that write or read archive files. `purpose` says what for. */
+export function archiveSetting(purpose: string) {
+  return setting({
+    name: 'ARCHIVE_FOLDER',
+    kind: optionalArchiveLocation(),
+    default: '',
+    description: `${purpose} For S3, the SDK finds credentials, region and endpoint by itself: AWS_REGION, AWS_ENDPOINT_URL_S3 for a store that only speaks like S3, and so on.`,
+    secret: 'location',
+  });
 }
 
 /** Services that talk to the broker. */

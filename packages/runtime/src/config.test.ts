@@ -1,6 +1,6 @@
 import { isNightporterError } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
-import { commonSettings, mongodbSettings, rocketmqSettings } from './common-settings.js';
+import { archiveSetting, commonSettings, mongodbSettings, rocketmqSettings } from './common-settings.js';
 import { describeConfig, loadConfig, masked, secretsOf } from './config.js';
 import { configurationSection, helpText } from './help.js';
 import { brokerEndpoints, flag, integer, list, optionalList, setting, text, type ValueKind } from './settings.js';
@@ -94,6 +94,17 @@ describe('secrets', () => {
     ['no uri at all', '(hidden)'],
   ])('of %s are not shown', (uri, shown) => {
     expect(masked(uri, 'credentials')).toBe(shown);
+  });
+
+  it('are not shown of the place of an archive, of which the rest is, also where it is refused', () => {
+    const archive = { archiveFolder: archiveSetting('Where the files are.') };
+    const place = (ARCHIVE_FOLDER: string) => describeConfig(archive, { ARCHIVE_FOLDER })['ARCHIVE_FOLDER'];
+    expect(place('/var/lib/archive')).toBe('/var/lib/archive');
+    expect(place('s3://archive/orders')).toBe('s3://archive/orders');
+    expect(place('s3://AKIA:hunter22@archive/orders')).toBe('s3://(hidden)@archive/orders');
+    const refused = messageOf(() => loadConfig(archive, { ARCHIVE_FOLDER: 's3://AKIA:hunter22@archive/orders' }));
+    expect(refused).toContain('ARCHIVE_FOLDER is "s3://(hidden)@archive/orders": expected nothing, or the path');
+    expect(loadConfig(archive, {})).toEqual({ archiveFolder: null });
   });
 
   it('are found decoded and encoded, so that the log can strike them out', () => {

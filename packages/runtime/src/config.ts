@@ -51,7 +51,7 @@ export function masked(raw: string, secrecy: Secrecy): string {
   if (secrecy === 'whole') return '(hidden)';
   const [, scheme, rest = ''] = /^([a-z0-9+]+:\/\/)(.*)$/is.exec(raw) ?? [];
   // What does not even look like a URI may be the bare password in the wrong variable.
-  if (scheme === undefined) return '(hidden)';
+  if (scheme === undefined) return secrecy === 'location' ? raw : '(hidden)';
   const hosts = rest.slice(rest.lastIndexOf('@') + 1);
   const place = hosts.split('?', 1)[0] ?? '';
   return `${scheme}${rest.includes('@') ? '(hidden)@' : ''}${place}${hosts.includes('?') ? '?(hidden)' : ''}`;

@@ -1,6 +1,12 @@
 export { brokerConnection, type BrokerConnection } from './broker-connection.js';
 export { systemClock, systemRandom } from './clock.js';
-export { commonSettings, mongodbSettings, rocketmqSettings, type CommonSettings } from './common-settings.js';
+export {
+  archiveSetting,
+  commonSettings,
+  mongodbSettings,
+  rocketmqSettings,
+  type CommonSettings,
+} from './common-settings.js';
 export { describeConfig, loadConfig, secretsOf, type Environment } from './config.js';
 export {
   createHealthServer,
@@ -31,6 +37,7 @@ export {
   integer,
   list,
   mongodbUri,
+  optionalArchiveLocation,
   optionalList,
   optionalText,
   setting,

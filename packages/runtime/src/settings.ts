@@ -2,6 +2,7 @@
  * One table of settings per service: `--help`, docs/configuration.md and the parser all read it, so that none can say
  * something that the others do not.
  */
+import { ARCHIVE_LOCATION_ACCEPTS, archiveLocation } from '@nightporter/protocol';
 import { z } from 'zod';
 
 /** How to read a value from the text of an environment variable, and what to say when it does not fit. */
@@ -13,9 +14,9 @@ export interface ValueKind<Value> {
 
 /**
  * Why a value must not be shown: `whole` hides all of it, `credentials` only what a URI holds before its `@` and behind
- * its `?`.
+ * its `?`, and all of what is no URI; `location` shows what is no URI, as a path.
  */
-export type Secrecy = 'whole' | 'credentials';
+export type Secrecy = 'whole' | 'credentials' | 'location';
 
 export interface Setting<Value> {
   /** The environment variable. */
@@ -71,6 +72,15 @@ export function optionalText(limits: { charactersMax: number }): ValueKind<strin
       .max(limits.charactersMax)
       .transform((value) => (value === '' ? null : value)),
     accepts: `nothing, or up to ${limits.charactersMax} characters`,
+  };
+}
+
+/** Where archive files are, as `openArchive` takes it; may be left out: then null. */
+export function optionalArchiveLocation(): ValueKind<string | null> {
+  const { schema } = optionalText({ charactersMax: 4_096 });
+  return {
+    schema: schema.refine((value) => value === null || archiveLocation(value).kind !== 'malformed'),
+    accepts: `nothing, or ${ARCHIVE_LOCATION_ACCEPTS}`,
   };
 }
 

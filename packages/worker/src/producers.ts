@@ -1,12 +1,12 @@
 import type { GroupProducer } from '@nightporter/consumer';
 import { createHttpGroupRegistry, createHttpLedger, registerOverHttp } from '@nightporter/ledger-http';
 import {
-  createArchiveFolder,
   createGroupRegistry,
   createProducerLedger,
   createStartPositions,
   ensureOutboxCollections,
   registerGroup,
+  type ArchiveFiles,
 } from '@nightporter/mongo';
 import type { MongoClient } from 'mongodb';
 import type { ResolvedSubscription } from './settings.js';
@@ -19,7 +19,7 @@ export interface ProducerRegistration {
   readonly from: 'beginning' | 'now';
   readonly unavailable: 'refuse' | 'accept';
   /** Where archive files are, if there are any. */
-  readonly archiveFolder: string | null;
+  readonly files: ArchiveFiles | null;
 }
 
 interface Producer {
@@ -50,10 +50,10 @@ export async function registerWithProducers(
 }
 
 async function registerInDatabase(
-  { archiveFolder, client, database, from, group, unavailable }: ProducerRegistration,
+  { client, database, files, from, group, unavailable }: ProducerRegistration,
   producer: Producer,
 ): Promise<GroupProducer> {
-  const archive = archiveFolder === null ? {} : { files: createArchiveFolder(archiveFolder) };
+  const archive = files === null ? {} : { files };
   await ensureOutboxCollections(client, producer.database);
   const start = from === 'now' ? { from } : { from, unavailable };
   const ledger = createProducerLedger({ client, database: producer.database, ...archive });

@@ -1,5 +1,6 @@
 import { NightporterError } from '@nightporter/protocol';
 import {
+  archiveSetting,
   choice,
   commonSettings,
   flag,
@@ -134,13 +135,9 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       description:
         'What a new group does that starts from the beginning where retention has deleted events: refuse to start, or start with what is left and put that down in its positions.',
     }),
-    archiveFolder: setting({
-      name: 'ARCHIVE_FOLDER',
-      kind: optionalText({ charactersMax: 4_096 }),
-      default: '',
-      description:
-        'Where the relay’s RETENTION=archive-files keeps its files. A group that starts from the beginning needs it to read what lies there.',
-    }),
+    archiveFolder: archiveSetting(
+      'Where the relay’s RETENTION=archive-files keeps its files. A group that starts from the beginning needs it to read what lies there.',
+    ),
     ledgerEveryMs: setting({
       name: 'LEDGER_SWEEP_EVERY_MS',
       kind: integer({ min: 100, max: 3_600_000 }),

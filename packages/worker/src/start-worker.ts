@@ -1,3 +1,4 @@
+import { openArchive } from '@nightporter/archive';
 import { createConsumer, type Consumer } from '@nightporter/consumer';
 import type { EventDefinition } from '@nightporter/contracts';
 import {
@@ -112,7 +113,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
     });
   }
   const { archiveFolder, from, unavailable } = config;
-  const registration = { client, group: config.group, database, from, unavailable, archiveFolder };
+  const files = archiveFolder === null ? null : await openArchive(archiveFolder);
+  const registration = { client, group: config.group, database, from, unavailable, files };
   const producers = await registerWithProducers(registration, subscriptions);
   await told.registered();
   const filter = definition.duplicateFilter?.(resources);

@@ -1,5 +1,6 @@
+import { openArchive } from '@nightporter/archive';
 import { discoverDeployment, type Deployment, type GroupPlace, type ProducerPlace } from '@nightporter/ledger';
-import { connectMongo, createArchiveFolder } from '@nightporter/mongo';
+import { connectMongo } from '@nightporter/mongo';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { MongoClient } from 'mongodb';
 
@@ -47,7 +48,9 @@ export function withConnection(command: Command): Command {
         .env('GROUP_DBS')
         .argParser(groupHomes),
     )
-    .addOption(new Option('--archive-folder <path>', 'folder of the archive files').env('ARCHIVE_FOLDER'));
+    .addOption(
+      new Option('--archive-folder <path>', 'place of the archive files, or s3://bucket/prefix').env('ARCHIVE_FOLDER'),
+    );
 }
 
 /** Opens what the flags say, runs, and closes it. */
@@ -63,7 +66,7 @@ export async function connected<Result>(
   };
   try {
     const client = await clientOf(flags.mongodbUri);
-    const files = flags.archiveFolder === undefined ? {} : { files: createArchiveFolder(flags.archiveFolder) };
+    const files = flags.archiveFolder === undefined ? {} : { files: await openArchive(flags.archiveFolder) };
     const producers = flags.producers?.map((database): ProducerPlace => ({ client, database, ...files }));
     const groups: GroupPlace[] = [];
     for (const { database, group, uri } of flags.groupDb ?? [])

@@ -1,11 +1,11 @@
 import type { GroupRegistry, ProducerLedger } from '@nightporter/consumer';
 import {
-  createArchiveFolder,
   createGroupRegistry,
   createProducerLedger,
   endStart,
   readStarts,
   registerRemoteGroup,
+  type ArchiveFiles,
   type RemoteRegistration,
   type StartPage,
   type UnfinishedStart,
@@ -26,9 +26,9 @@ export type Producers = ReadonlyMap<string, Producer>;
 
 export function openProducers(
   client: MongoClient,
-  { archiveFolder, databases }: { databases: readonly string[]; archiveFolder: string | null },
+  { databases, files }: { databases: readonly string[]; files: ArchiveFiles | null },
 ): Producers {
-  const archive = archiveFolder === null ? {} : { files: createArchiveFolder(archiveFolder) };
+  const archive = files === null ? {} : { files };
   return new Map(
     databases.map((database) => {
       const ledger = createProducerLedger({ client, database, ...archive });

@@ -1,4 +1,5 @@
-import { connectMongo, createArchiveFolder, engineOf } from '@nightporter/mongo';
+import { openArchive } from '@nightporter/archive';
+import { connectMongo, engineOf } from '@nightporter/mongo';
 import type { ConfigOf, RunningService, ServiceContext, ServiceDefinition } from '@nightporter/runtime';
 import { buildConsole } from './http/app.js';
 import { createOperations } from './ops/operations.js';
@@ -9,10 +10,11 @@ import { assertGuarded } from './tokens.js';
 async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleSettings>>): Promise<RunningService> {
   const tokens = { ops: config.opsToken, ledger: config.ledgerToken };
   assertGuarded(config.host, tokens);
+  const files = config.archiveFolder === null ? null : await openArchive(config.archiveFolder);
+  const archive = files === null ? {} : { files };
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'console' });
-  const archive = config.archiveFolder === null ? {} : { files: createArchiveFolder(config.archiveFolder) };
   const app = await buildConsole({
-    producers: openProducers(client, { databases: config.producers, archiveFolder: config.archiveFolder }),
+    producers: openProducers(client, { databases: config.producers, files }),
     operations: createOperations(client, {
       producers: config.producers.map((database) => ({ client, database, ...archive })),
       relayDatabase: config.relayDatabase,

@@ -1,4 +1,13 @@
-import { commonSettings, integer, list, mongodbSettings, optionalText, setting, text } from '@nightporter/runtime';
+import {
+  archiveSetting,
+  commonSettings,
+  integer,
+  list,
+  mongodbSettings,
+  optionalText,
+  setting,
+  text,
+} from '@nightporter/runtime';
 
 const databaseName = text({
   charactersMax: 38,
@@ -30,12 +39,7 @@ export const consoleSettings = {
     default: '2000',
     description: 'How often whoever follows the live figures is told; they are read once for all.',
   }),
-  archiveFolder: setting({
-    name: 'ARCHIVE_FOLDER',
-    kind: optionalText({ charactersMax: 4_096 }),
-    default: '',
-    description: 'Where the relay’s RETENTION=archive-files keeps its files.',
-  }),
+  archiveFolder: archiveSetting('Where the relay’s RETENTION=archive-files keeps its files.'),
   opsToken: setting({
     name: 'OPS_TOKEN',
     kind: optionalText({ charactersMax: 1_024 }),

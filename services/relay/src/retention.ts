@@ -1,5 +1,5 @@
+import { openArchive } from '@nightporter/archive';
 import { createRetention, type Destination, type RetentionOptions, type RetentionResult } from '@nightporter/ledger';
-import { createArchiveFolder } from '@nightporter/mongo';
 import { NightporterError, Wakeup, isNightporterError, namespace, sleep, type Clock } from '@nightporter/protocol';
 import type { RelaySnapshot } from '@nightporter/relay';
 import type { ConfigOf, Logger } from '@nightporter/runtime';
@@ -46,8 +46,12 @@ export function holdsFirstShard({ shards: [first] }: RelaySnapshot): boolean {
   return first !== undefined && ['sweeping', 'following', 'polling'].includes(first.state);
 }
 
-/** Throws NP_CONFIG_INVALID where files have no folder. */
-export function destinationOf({ archiveFolder, retention, retentionBucket }: World['config']): Destination | null {
+/** Throws NP_CONFIG_INVALID where files have no place. */
+export async function destinationOf({
+  archiveFolder,
+  retention,
+  retentionBucket,
+}: World['config']): Promise<Destination | null> {
   switch (retention) {
     case 'off':
       return null;
@@ -56,10 +60,10 @@ export function destinationOf({ archiveFolder, retention, retentionBucket }: Wor
     case 'archive-collections':
       return { kind: 'collections', bucket: retentionBucket };
     case 'archive-files':
-      if (archiveFolder !== null) return { kind: 'files', files: createArchiveFolder(archiveFolder) };
+      if (archiveFolder !== null) return { kind: 'files', files: await openArchive(archiveFolder) };
       throw new NightporterError(
         'NP_CONFIG_INVALID',
-        'ARCHIVE_FOLDER is empty; RETENTION=archive-files needs a folder.',
+        'ARCHIVE_FOLDER is empty; RETENTION=archive-files needs a folder, or a place in S3.',
       );
   }
 }

@@ -39,7 +39,7 @@ const CLOSE_SHARE = 0.2;
 
 async function start({ config, logger, signal }: ServiceContext<RelayConfig>): Promise<RunningService> {
   const sendMs = sendLimitMs(config);
-  const destination = destinationOf(config);
+  const destination = await destinationOf(config);
   const connection = brokerConnection(config, logger);
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'relay' });
   const observer = createRelayObserver(logger, systemClock);

@@ -1,10 +1,10 @@
 import {
+  archiveSetting,
   choice,
   commonSettings,
   integer,
   list,
   mongodbSettings,
-  optionalText,
   rocketmqSettings,
   setting,
   text,
@@ -66,12 +66,9 @@ const retentionSettings = {
     default: 'day',
     description: 'With RETENTION=archive-collections: how much time the rows of one collection span.',
   }),
-  archiveFolder: setting({
-    name: 'ARCHIVE_FOLDER',
-    kind: optionalText({ charactersMax: 4_096 }),
-    default: '',
-    description: 'With RETENTION=archive-files: the folder of the files. Workers read it too (their ARCHIVE_FOLDER).',
-  }),
+  archiveFolder: archiveSetting(
+    'With RETENTION=archive-files: where the files are. Workers and console read them there too (their ARCHIVE_FOLDER).',
+  ),
   archiveMs: setting({
     name: 'ARCHIVE_MS',
     kind: integer({ min: 0, max: 36_500 * DAY_MS }),

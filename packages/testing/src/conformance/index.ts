@@ -1,3 +1,4 @@
+export { archiveFilesConformance, type ArchiveFixture } from './archive-files.js';
 export { brokerConformance, type BrokerFixture } from './broker.js';
 export { captureConformance, type CaptureFixture } from './capture.js';
 export { checkpointStoreConformance, type CheckpointFixture } from './checkpoint-store.js';

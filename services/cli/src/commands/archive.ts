@@ -1,5 +1,5 @@
+import { openArchive } from '@nightporter/archive';
 import { createRetention, type Destination, type RetentionResult } from '@nightporter/ledger';
-import { createArchiveFolder } from '@nightporter/mongo';
 import { NightporterError, namespace } from '@nightporter/protocol';
 import { Command, Option } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
@@ -70,7 +70,7 @@ Examples:
 
 function run(cli: Cli, flags: Flags): Promise<void> {
   return connected(flags, async ({ client, deployment }) => {
-    const destination = destinationOf(flags);
+    const destination = await destinationOf(flags);
     const names = deployment.producers.map(({ database }) => database);
     const how = flags.to === 'delete' ? 'are deleted' : `move to ${flags.to}`;
     const forced = flags.force ? ', whether groups have passed them or not' : '';
@@ -94,15 +94,18 @@ function run(cli: Cli, flags: Flags): Promise<void> {
   });
 }
 
-function destinationOf({ archiveFolder, bucket, to }: Flags): Destination {
+async function destinationOf({ archiveFolder, bucket, to }: Flags): Promise<Destination> {
   switch (to) {
     case 'delete':
       return { kind: 'delete' };
     case 'collections':
       return { kind: 'collections', bucket };
     case 'files':
-      if (archiveFolder !== undefined) return { kind: 'files', files: createArchiveFolder(archiveFolder) };
-      throw new NightporterError('NP_ACTION_INVALID', 'Files need a folder; accepted: --archive-folder <path>.');
+      if (archiveFolder !== undefined) return { kind: 'files', files: await openArchive(archiveFolder) };
+      throw new NightporterError(
+        'NP_ACTION_INVALID',
+        'Files need a place; accepted: --archive-folder, a folder or s3://bucket/prefix.',
+      );
   }
 }
 

@@ -3,8 +3,9 @@
  * it would do next is done. FREEZE_AT is `before` or `after`, a command of the database or a method of the archive, the beginning of the
  * collection's name (which may be empty), and the how-manieth: `before delete outbox 2`.
  */
+import { openArchive } from '@nightporter/archive';
 import { createRetention, type Destination } from '@nightporter/ledger';
-import { createArchiveFolder, type ArchiveFiles } from '@nightporter/mongo';
+import type { ArchiveFiles } from '@nightporter/mongo';
 import { namespace } from '@nightporter/protocol';
 import { MongoClient, type Binary } from 'mongodb';
 import { writeSync } from 'node:fs';
@@ -55,7 +56,7 @@ client.on('commandSucceeded', ({ commandName, requestId }) => {
 const destination: Destination =
   ARCHIVE === ''
     ? { kind: 'collections', bucket: 'day' }
-    : { kind: 'files', files: freezing(createArchiveFolder(ARCHIVE)) };
+    : { kind: 'files', files: freezing(await openArchive(ARCHIVE)) };
 const retention = createRetention({
   client,
   namespace: namespace(OUTBOX),
