@@ -1,12 +1,14 @@
+import { openArchive } from '@nightporter/archive';
 import { createRetention, type Destination } from '@nightporter/ledger';
-import { OUTBOX_COLLECTIONS, createArchiveFolder, registerGroup, type GroupDocument } from '@nightporter/mongo';
+import { OUTBOX_COLLECTIONS, registerGroup, type GroupDocument } from '@nightporter/mongo';
 import { aggregateVersion, namespace } from '@nightporter/protocol';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeAll, expect, it } from 'vitest';
+import { afterEach, beforeAll, expect, it, vi, type TestContext } from 'vitest';
 import { buildPrograms, until } from '../../e2e/programs.js';
 import { showFigures } from '../../support/figures.js';
+import { startS3Store } from '../../support/s3-store.js';
 import { JOURNAL_PROGRAMS, openJournalGroup, untilSettled } from '../support/journal-group.js';
 import { openJournalWorld, type JournalWorld } from '../support/journal-world.js';
 import { sized } from '../support/size.js';
@@ -22,23 +24,40 @@ beforeAll(() => {
   buildPrograms(JOURNAL_PROGRAMS);
 });
 afterEach(async () => {
+  vi.unstubAllEnvs();
   for (const undo of cleanUp.splice(0).reverse()) await undo();
 });
 
 it('A group from the beginning gets each event once and in order, of which some lie in archive files, some in collections and some in the outbox', async (context) => {
-  const world = await openJournalWorld();
-  cleanUp.push(() => world.close());
   const folder = await mkdtemp(join(tmpdir(), 'nightporter-prefix-'));
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
+  await startFromArchives(context, { ARCHIVE_FOLDER: folder });
+});
+
+it('A group from the beginning gets each event once and in order also where the archive files lie in S3', async (context) => {
+  const store = await startS3Store();
+  cleanUp.push(() => store.close());
+  for (const [name, value] of Object.entries(store.env)) vi.stubEnv(name, value);
+  await startFromArchives(context, { ...store.env, ARCHIVE_FOLDER: store.location('prefix') });
+  expect(new Set(store.asked.map(({ method }) => method))).toEqual(new Set(['PUT', 'GET']));
+});
+
+/** With `place`, the settings by which a process finds the archive. */
+async function startFromArchives(
+  context: TestContext,
+  place: Readonly<Record<string, string>> & { readonly ARCHIVE_FOLDER: string },
+): Promise<void> {
+  const world = await openJournalWorld();
+  cleanUp.push(() => world.close());
   await publishAll(world);
   await backdate(world);
-  const files = await retain(world, { kind: 'files', files: createArchiveFolder(folder) }, 30 * DAY_MS);
+  const files = await retain(world, { kind: 'files', files: await openArchive(place.ARCHIVE_FOLDER) }, 30 * DAY_MS);
   const collections = await retain(world, { kind: 'collections', bucket: 'day' }, 15 * DAY_MS);
   const left = await world.outbox.countDocuments();
 
   // The broker gives the group only what is sent from now on: nothing.
   const group = await openJournalGroup(world, {
-    settings: { ARCHIVE_FOLDER: folder, LEDGER_SWEEP_EVERY_MS: '500', LEDGER_LAG_MS: '1000' },
+    settings: { ...place, LEDGER_SWEEP_EVERY_MS: '500', LEDGER_LAG_MS: '1000' },
   });
   const startedMs = performance.now();
   await group.startWorker();
@@ -52,7 +71,7 @@ it('A group from the beginning gets each event once and in order, of which some 
   expect(entries).toHaveLength(EVENTS);
   expect(entries.filter(({ sequence, version }) => sequence !== version)).toEqual([]);
   expect(await group.parked.countDocuments()).toBe(0);
-});
+}
 
 async function publishAll(world: JournalWorld): Promise<void> {
   for (let first = 0; first < EVENTS; first += TRANSACTION_EVENTS) {
