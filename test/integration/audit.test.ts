@@ -187,7 +187,29 @@ describe('an audit', () => {
       () => [['gap', null, 1]],
       { full: true },
     ],
+    [
+      'all rows of an aggregate deleted, where retention has deleted of another topic alone',
+      async () => {
+        const groups = fixture.client.db(fixture.producer).collection<{ _id: string }>('groups');
+        await groups.updateOne({ _id: 'registry' }, { $set: { deletedTo: { 'other-events': new Date() } } });
+        await rowsOf(fixture).deleteMany({ aggregateId: '2' });
+      },
+      () => [['gap', null, 1]],
+      { full: true },
+    ],
     ['a message that has no place', () => setAside(), () => [['set-aside', null, null]], {}],
+    [
+      'a row that was set to PUBLISHED by hand',
+      () => rowsOf(fixture).updateOne({ _id: ids[4]! }, { $set: { publishedAt: null } }),
+      () => [['altered-status', ids[4], 2]],
+      {},
+    ],
+    [
+      'a row that was set to PENDING by hand',
+      () => rowsOf(fixture).updateOne({ _id: ids[4]! }, { $set: { status: 'PENDING', publishedAt: null } }),
+      () => [['altered-status', ids[4], 2]],
+      {},
+    ],
   ])('names %s exactly', async (_fault, seed, expected, request) => {
     await seed();
     expect(await namesOf(request)).toEqual(expected());
@@ -266,6 +288,35 @@ describe('an audit', () => {
     await positions().updateOne({ aggregate: fixture.key('2') }, { $set: { version: 1 } });
     const names = await namesOf({ full: true });
     expect(names).toContainEqual(isGone ? ['deleted-unsettled', null, 2] : ['position-behind', ids[4], 2]);
+  });
+
+  it('of more rows than it asks for one by one finds the same, whatever order ids and publications have', async () => {
+    const many = (await Promise.all(['3', '4', '5', '6'].map((id) => fixture.commit(id, 40)))).flat();
+    // Published the other way round, so that neither ids nor versions follow the publication.
+    for (let end = many.length; end > 0; end -= 40) await fixture.publish(many.slice(end - 40, end));
+    await fixture.settle(many);
+    const gone = [many[3]!, many[77]!, many[159]!];
+    await inbox().deleteMany({ eventId: { $in: gone } });
+    await inbox().updateOne({ eventId: many[100]! }, { $set: { digest: 'other' } });
+    const report = await audit(fixture.deployment, { ...AT_ONCE, full: true });
+    expect(report.differences.map(({ eventId, kind }) => `${kind} ${eventId}`).toSorted()).toEqual(
+      [...gone.map((id) => `missing ${id}`), `altered ${many[100]}`].toSorted(),
+    );
+    expect(report.producers).toMatchObject([{ committed: 165, present: 165 }]);
+    expect(report.groups).toMatchObject([{ published: 165, settled: 161, different: 4 }]);
+  });
+
+  it('names a record that no ledger has, and none of which the ledger has deleted the event', async () => {
+    await inbox().updateOne({ eventId: ids[3]! }, { $set: { eventId: 'another' as EventId } });
+    await rowsOf(fixture).deleteMany({ aggregateId: '1' });
+    const names = await namesOf({ full: true });
+    expect(names.toSorted()).toEqual(
+      [
+        ['conflict', ids[3], 1],
+        ['phantom', 'another', 1],
+        ['gap', null, 1],
+      ].toSorted(),
+    );
   });
 
   it('says of a group whose database nobody names that it was not audited', async () => {

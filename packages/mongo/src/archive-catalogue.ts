@@ -93,6 +93,25 @@ export class FiledRows {
     return versions.sort((left, right) => left - right);
   }
 
+  /** Versions that lie in files, of so many aggregates in one walk over the catalogue, by the catalogue alone; in no order. */
+  async versionsAmong(aggregates: ReadonlySet<AggregateKey>): Promise<ReadonlyMap<AggregateKey, readonly number[]>> {
+    const found = new Map<AggregateKey, number[]>();
+    const entries = catalogueOf(this.#database)
+      .find<Pick<ArchivedFile, 'places'>>({ state: 'archived' }, { projection: { places: 1 } })
+      .batchSize(10);
+    for await (const { places } of entries) {
+      for (const place of places) {
+        const end = place.lastIndexOf('#');
+        const aggregate = place.slice(0, end) as AggregateKey;
+        if (!aggregates.has(aggregate)) continue;
+        const versions = found.get(aggregate) ?? [];
+        versions.push(Number(place.slice(end + 1)));
+        found.set(aggregate, versions);
+      }
+    }
+    return found;
+  }
+
   /** Null where no file has the event. */
   async findEvent(eventId: EventId): Promise<OutboxDocument | null> {
     const entry = await catalogueOf(this.#database).findOne<Entry>(

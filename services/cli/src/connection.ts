@@ -57,10 +57,11 @@ export function withConnection(command: Command): Command {
 export async function connected<Result>(
   flags: ConnectionFlags,
   run: (connection: Connection) => Promise<Result>,
+  { socketMs = 20_000 }: { readonly socketMs?: number } = {},
 ): Promise<Result> {
   const clients = new Map<string, MongoClient>();
   const clientOf = async (uri: string): Promise<MongoClient> => {
-    const known = clients.get(uri) ?? (await connectMongo({ uri, appName: 'nightporter-cli', poolMax: 5 }));
+    const known = clients.get(uri) ?? (await connectMongo({ uri, appName: 'nightporter-cli', poolMax: 5, socketMs }));
     clients.set(uri, known);
     return known;
   };

@@ -7,9 +7,10 @@ import {
   type GroupDocument,
   type RegistryDocument,
 } from '@nightporter/mongo';
+import { SIGNED } from '../questions/mending.js';
 import { invalid } from '../requests.js';
 import { placeOfGroup, type Deployment, type ProducerPlace } from '../questions/deployment.js';
-import { auditCommitted, auditRows } from './committed.js';
+import { auditCommitted, auditRows, risingHeads } from './committed.js';
 import { auditContiguity } from './contiguity.js';
 import type { AuditReport, AuditRequest, GroupAudit, ProducerAudit } from './contract.js';
 import { Findings } from './findings.js';
@@ -173,7 +174,8 @@ async function compareAll(
     if (home === null) {
       const nothing = { eventId: null, aggregate: null, version: null };
       const text = `Group ${group} is registered, and nobody says where it keeps its data: name its database.`;
-      findings.add({ kind: 'not-audited', producer: producer.database, group, ...nothing, text });
+      const mend = `--group-db ${group}=<database>, or, if it is no more: nightporter groups remove ${group} ${SIGNED}`;
+      findings.add({ kind: 'not-audited', producer: producer.database, group, ...nothing, text, mend });
       continue;
     }
     const options = { home, producer, registration, rule, findings, notes };
@@ -183,10 +185,11 @@ async function compareAll(
   const afterMs = comparisons.length === 0 ? 0 : Math.min(...comparisons.map((comparison) => comparison.afterMs));
   // Without a group there is still what the rows themselves say, which only a full audit reads.
   if (comparisons.length === 0 && request.full !== true) return comparisons;
+  const heads = risingHeads(producer);
   let [rows, batches] = [0, 0];
   for await (const batch of publishedBatches(producer, { afterMs, untilMs }, pace.batchRows)) {
     if (request.signal?.aborted === true) return comparisons;
-    const events = await auditRows(producer, batch, findings);
+    const events = await auditRows(producer, batch, { heads, findings });
     const toMs = batch.at(-1)?.publishedAt.getTime() ?? afterMs;
     for (const comparison of comparisons) await comparison.compare(events, toMs);
     rows += batch.length;

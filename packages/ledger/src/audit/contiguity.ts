@@ -6,22 +6,25 @@ import {
   archivesOf,
   createFiledRows,
   durableDatabase,
+  type PositionDocument,
   type RegistryDocument,
 } from '@nightporter/mongo';
-import { aggregateIdentity, aggregateKey, type AggregateKey } from '@nightporter/protocol';
+import { aggregateIdentity, type AggregateKey } from '@nightporter/protocol';
 import type { Collection, Db } from 'mongodb';
 import type { GroupPlace, ProducerPlace } from '../questions/deployment.js';
 import { headsOf } from './committed.js';
 import type { Findings } from './findings.js';
 import { positionsOf } from './group-batch.js';
 import { holesOf, type Hole } from './holes.js';
-import { mergeSorted } from './rows.js';
+import { inBatches, mergeSorted } from './ordered.js';
+import { havingRows, presentVersions, topicsOfTypes, withVersions, type Present } from './version-streams.js';
 
 interface World {
   readonly producer: ProducerPlace;
   readonly database: Db;
   readonly groups: readonly (GroupPlace & { readonly topics: readonly string[] })[];
   readonly findings: Findings;
+  readonly filed: ReturnType<typeof createFiledRows>;
   /** Topics of which retention has deleted something. */
   readonly deletedTopics: ReadonlySet<string>;
 }
@@ -32,52 +35,32 @@ export interface Contiguity {
   readonly deleted: number;
 }
 
-/** Versions of one aggregate as outbox and archive collections have them; the server has counted. */
-interface Counted {
-  readonly _id: { readonly source: unknown; readonly aggregateType: unknown; readonly aggregateId: unknown };
-  readonly rows: number;
-  readonly lowest: number;
-  readonly highest: number;
-  readonly topic: string;
-}
-
 const BATCH = 500;
 
 /**
  * Compares every head with the rows of its aggregate: versions 1, 2, 3 … up to the head, in outbox or archive, or deleted by retention and
- * settled by then. The server counts, aggregate by aggregate; only those that are not complete are looked at one by one.
+ * settled by then. Rows come as one ordered stream; only what is neither complete nor explained by retention is looked at one by one.
  */
 export async function auditContiguity(
   producer: ProducerPlace,
   { findings, groups }: Pick<World, 'findings' | 'groups'>,
 ): Promise<Contiguity> {
   const database = durableDatabase(producer.client, producer.database);
-  const world: World = { producer, database, groups, findings, deletedTopics: await deletedTopics(database) };
-  let present = 0;
-  let deleted = 0;
+  const filed = createFiledRows(database, producer.files ?? null);
+  const world: World = { producer, database, filed, groups, findings, deletedTopics: await deletedTopics(database) };
+  const sum = { present: 0, deleted: 0 };
   let aggregates = 0;
-  for await (const batch of inBatches(await counted(database))) {
-    const heads = await headsOf(producer, batch.map(keyOf));
-    for (const entry of batch) {
-      const key = keyOf(entry);
-      const head = heads.get(key);
-      if (head !== undefined) aggregates += 1;
-      if (head === entry.rows && entry.lowest === 1 && entry.highest === head) {
-        present += entry.rows;
-        continue;
-      }
-      const found = await lookClosely(world, { key, head: head ?? 0, topic: entry.topic });
-      present += found.present;
-      deleted += found.deleted;
-    }
+  for await (const batch of inBatches(presentVersions(database), BATCH)) {
+    const heads = await headsOf(
+      producer,
+      batch.map(({ key }) => key),
+    );
+    aggregates += heads.size;
+    await auditBatch(world, { batch, heads, sum });
   }
   const headsInAll = await database.collection(OUTBOX_COLLECTIONS.heads).countDocuments();
-  if (headsInAll !== aggregates) {
-    const found = await auditBareHeads(world);
-    present += found.present;
-    deleted += found.deleted;
-  }
-  return { present, deleted };
+  if (headsInAll !== aggregates) await auditBareHeads(world, sum);
+  return sum;
 }
 
 async function deletedTopics(database: Db): Promise<ReadonlySet<string>> {
@@ -86,45 +69,94 @@ async function deletedTopics(database: Db): Promise<ReadonlySet<string>> {
   return new Set(Object.keys(registry?.deletedTo ?? {}));
 }
 
-async function counted(database: Db): Promise<AsyncIterable<Counted>> {
-  const archives = await archivesOf(database);
-  return database
-    .collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox)
-    .aggregate<Counted>(
-      [
-        ...archives.map(({ documents }) => ({ $unionWith: { coll: documents.collectionName } })),
-        {
-          $group: {
-            _id: { source: '$source', aggregateType: '$aggregateType', aggregateId: '$aggregateId' },
-            rows: { $sum: 1 },
-            lowest: { $min: '$aggregateVersion' },
-            highest: { $max: '$aggregateVersion' },
-            topic: { $first: '$topic' },
-          },
-        },
-      ],
-      { allowDiskUse: true },
-    )
-    .batchSize(BATCH);
+interface Batch {
+  readonly batch: readonly Present[];
+  readonly heads: ReadonlyMap<string, number>;
+  readonly sum: { present: number; deleted: number };
 }
 
-async function* inBatches<Item>(items: AsyncIterable<Item>): AsyncGenerator<readonly Item[]> {
-  let batch: Item[] = [];
-  for await (const item of items) {
-    batch.push(item);
-    if (batch.length < BATCH) continue;
-    yield batch;
-    batch = [];
-  }
-  if (batch.length > 0) yield batch;
-}
-
-function keyOf({ _id: { aggregateId, aggregateType, source } }: Counted): AggregateKey {
-  return aggregateKey({
-    source: String(source),
-    aggregateType: String(aggregateType),
-    aggregateId: String(aggregateId),
+async function auditBatch(world: World, { batch, heads, sum }: Batch): Promise<void> {
+  const incomplete = batch.filter(({ key, runs }) => {
+    const head = heads.get(key);
+    if (head === undefined || !isComplete(runs, head)) return true;
+    sum.present += head;
+    return false;
   });
+  if (incomplete.length === 0) return;
+  const inFiles = await world.filed.versionsAmong(new Set(incomplete.map(({ key }) => key)));
+  const deleted: Deleted[] = [];
+  const doubtful: Present[] = [];
+  for (const entry of incomplete) {
+    const head = heads.get(entry.key) ?? 0;
+    const runs = withVersions(entry.runs, inFiles.get(entry.key) ?? []);
+    const to = deletedTo(world, { ...entry, runs }, head);
+    if (isComplete(runs, head)) sum.present += head;
+    else if (to === null) doubtful.push(entry);
+    else deleted.push({ entry, present: head - to, to });
+  }
+  const unsettled = await unsettledAmong(world, deleted);
+  for (const { entry, present, to } of deleted) {
+    if (unsettled.has(entry.key)) doubtful.push(entry);
+    else [sum.present, sum.deleted] = [sum.present + present, sum.deleted + to];
+  }
+  for (const { key, topic } of doubtful) {
+    const found = await lookClosely(world, { key, head: heads.get(key) ?? 0, topic });
+    [sum.present, sum.deleted] = [sum.present + found.present, sum.deleted + found.deleted];
+  }
+}
+
+function isComplete(runs: readonly Hole[], head: number): boolean {
+  const [run] = runs;
+  return run !== undefined && runs.length === 1 && run.from === 1 && run.to === head;
+}
+
+/** The version up to which retention has deleted, where that alone explains what is not there; null where it does not. */
+function deletedTo({ deletedTopics: topics }: World, { runs, topic }: Present, head: number): number | null {
+  const mayBe = topic === null ? topics.size > 0 : topics.has(topic);
+  const [run] = runs;
+  if (!mayBe || head === 0) return null;
+  if (run === undefined) return head;
+  return runs.length === 1 && run.from > 1 && run.to === head ? run.from - 1 : null;
+}
+
+interface Deleted {
+  readonly entry: Present;
+  readonly present: number;
+  /** Versions up to it are not there. */
+  readonly to: number;
+}
+
+/** Aggregates of which a group that reads them has not got over what is deleted. */
+async function unsettledAmong({ groups }: World, deleted: readonly Deleted[]): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  for (const home of groups) {
+    const read = deleted.filter(({ entry: { topic } }) => topic === null || home.topics.includes(topic));
+    if (read.length === 0) continue;
+    const documents = durableDatabase(home.client, home.database).collection<PositionDocument>(
+      CONSUMER_COLLECTIONS.positions,
+    );
+    const positions = await positionsOf(
+      documents,
+      home.group,
+      read.map(({ entry }) => entry.key),
+    );
+    for (const { entry, to } of read)
+      if (!isPast(positions.get(entry.key), { to, topic: entry.topic })) found.add(entry.key);
+  }
+  return found;
+}
+
+/** Without its topic it cannot be told whether the group reads it; one that has no position of it may not. */
+function isPast(
+  position: PositionDocument | undefined,
+  { to, topic }: { readonly to: number; readonly topic: string | null },
+): boolean {
+  const reached = reachedBy(position);
+  return reached >= to || (topic === null && reached === 0);
+}
+
+function reachedBy(position: PositionDocument | undefined): number {
+  return Math.max(position?.version ?? 0, position?.startVersion ?? 0);
 }
 
 /** Reads the versions of one aggregate, wherever they are. */
@@ -144,6 +176,7 @@ async function lookClosely(
       aggregate: key,
       version: above,
       text,
+      mend: `Delete it from ${producer.database}.${OUTBOX_COLLECTIONS.outbox}, and stop whoever writes there`,
     });
   }
   const [first] = holes;
@@ -157,7 +190,7 @@ async function lookClosely(
 
 function gapOf({ producer }: World, aggregate: AggregateKey, { from, to }: Hole) {
   const which = from === to ? `Version ${from} is` : `Versions ${from} to ${to} are`;
-  const text = `${which} counted by the head, and in no outbox and no archive: somebody has deleted it. Restore it from a backup.`;
+  const text = `${which} counted by the head, and in no outbox and no archive: somebody has deleted it.`;
   return {
     kind: 'gap',
     producer: producer.database,
@@ -166,16 +199,16 @@ function gapOf({ producer }: World, aggregate: AggregateKey, { from, to }: Hole)
     aggregate,
     version: from,
     text,
+    mend: `Restore it to ${producer.database}.${OUTBOX_COLLECTIONS.outbox} from a backup`,
   } as const;
 }
 
-async function versionsOf({ database, producer }: World, key: AggregateKey): Promise<AsyncGenerator<number>> {
+async function versionsOf({ database, filed }: World, key: AggregateKey): Promise<AsyncGenerator<number>> {
   const identity = aggregateIdentity(key);
   const archives = (await archivesOf(database)).map(({ documents }) => documents);
   const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
   const sources = [...archives, outbox].map((documents) => versionsIn(documents, identity));
-  const filed = await createFiledRows(database, producer.files ?? null).versionsOf(key);
-  return mergeSorted([...sources, numbersOf(filed)], (version) => version);
+  return mergeSorted([...sources, numbersOf(await filed.versionsOf(key))], (left, right) => left - right);
 }
 
 async function* versionsIn(documents: Collection<OutboxDocument>, identity: object): AsyncGenerator<number> {
@@ -204,10 +237,9 @@ async function auditDeleted(
     if (topic !== null && !home.topics.includes(topic)) continue;
     const database = durableDatabase(home.client, home.database);
     const positions = await positionsOf(database.collection(CONSUMER_COLLECTIONS.positions), home.group, [key]);
-    const { startVersion = 0, version = 0 } = positions.get(key) ?? {};
-    const reached = Math.max(version, startVersion);
-    // Without its topic it cannot be told whether the group reads it; one that has no position of it may not.
-    if (reached >= to || (topic === null && reached === 0)) continue;
+    const position = positions.get(key);
+    if (isPast(position, { to, topic })) continue;
+    const reached = reachedBy(position);
     const text = `Retention has deleted versions up to ${to}, and group ${home.group} is at ${reached}.`;
     const place = {
       producer: producer.database,
@@ -216,31 +248,25 @@ async function auditDeleted(
       aggregate: key,
       version: reached + 1,
     };
-    findings.add({ kind: 'deleted-unsettled', ...place, text });
+    findings.add({ kind: 'deleted-unsettled', ...place, text, mend: null });
   }
 }
 
 /** Heads of which no row is in outbox or archive collections. */
-async function auditBareHeads(world: World): Promise<Contiguity> {
-  const { database } = world;
-  const heads = database.collection<OutboxHeadDocument>(OUTBOX_COLLECTIONS.heads);
-  const collections = [
-    ...(await archivesOf(database)).map(({ documents }) => documents),
-    database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox),
-  ];
-  let present = 0;
-  let deleted = 0;
-  for await (const batch of inBatches(heads.find().batchSize(BATCH))) {
-    for (const { _id, version } of batch) {
-      const key = _id as AggregateKey;
-      const rows = await Promise.all(
-        collections.map((documents) => documents.findOne(aggregateIdentity(key) as object, { projection: { _id: 1 } })),
-      );
-      if (rows.some((row) => row !== null)) continue;
-      const found = await lookClosely(world, { key, head: version, topic: null });
-      present += found.present;
-      deleted += found.deleted;
+async function auditBareHeads(world: World, sum: Batch['sum']): Promise<void> {
+  const { database, deletedTopics: topics } = world;
+  const topicOf = topicsOfTypes(database);
+  const cursor = database.collection<OutboxHeadDocument>(OUTBOX_COLLECTIONS.heads).find().batchSize(BATCH);
+  for await (const heads of inBatches(cursor, BATCH)) {
+    const versions = new Map(heads.map(({ _id, version }) => [_id as AggregateKey, version as number]));
+    const withRows = await havingRows(database, [...versions.keys()]);
+    const batch: Present[] = [];
+    for (const key of versions.keys()) {
+      if (withRows.has(key)) continue;
+      const topic = await topicOf(key);
+      // Whether a group has read the topic since those events, the topic alone does not tell.
+      batch.push({ key, topic: topic === null || topics.has(topic) ? null : topic, runs: [] });
     }
+    await auditBatch(world, { batch, heads: versions, sum });
   }
-  return { present, deleted };
 }

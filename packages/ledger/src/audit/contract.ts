@@ -1,10 +1,10 @@
 /**
  * The audit: that what was committed was published, and what was published is settled in every group, or the name of each difference.
  *
- * It walks published rows in the order of publication and looks up, by exact ids and a batch at a time, what each group has of them; so its
- * memory does not depend on how many there are. A mark for each group says up to where all was compared and found settled, apart from a
+ * It walks published rows in the order of publication and reads, a batch at a time, what each group has of them; so its memory does not
+ * depend on how many there are, and nothing is asked for event by event. A mark for each group says up to where all was compared and found settled, apart from a
  * list of open events that are looked at again: an audit that is not `full` reads only what is new. A full one reads everything again, and
- * also compares heads with rows (contiguous versions) and inboxes with the ledger (phantoms).
+ * also compares heads with rows (contiguous versions) and inboxes with the ledger (phantoms), as ordered streams that are merged.
  */
 import type { AggregateKey } from '@nightporter/protocol';
 
@@ -15,6 +15,8 @@ export type DifferenceKind =
   | 'dead-in-relay'
   /** The row is not what its digest says. */
   | 'altered-row'
+  /** The row's status and its other fields contradict each other: somebody has changed it by hand, and nobody carries it on. */
+  | 'altered-status'
   /** A document in the outbox that no `emit()` has written. */
   | 'foreign'
   /** Versions that the head counts and that are in no outbox and no archive, though retention has not deleted them. */
@@ -49,8 +51,10 @@ export interface Difference {
   readonly eventId: string | null;
   readonly aggregate: AggregateKey | null;
   readonly version: number | null;
-  /** What it is and what to do about it, in whole sentences. */
+  /** What it is, in whole sentences. */
   readonly text: string;
+  /** The command, or the deed, that mends it or tells more; null where somebody has to judge first. */
+  readonly mend: string | null;
 }
 
 export interface GroupAudit {

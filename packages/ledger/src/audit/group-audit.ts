@@ -11,7 +11,7 @@ import { aggregateKey } from '@nightporter/protocol';
 import type { GroupPlace, ProducerPlace } from '../questions/deployment.js';
 import type { Difference, GroupAudit } from './contract.js';
 import type { Findings } from './findings.js';
-import { positionsOf, readGroupBatch } from './group-batch.js';
+import { positionsOf, readGroupBatch, risingPositions, type Positions } from './group-batch.js';
 import { judgeRow, type RowFacts, type RowVerdict, type Rule } from './judge.js';
 import { OPEN_MAX, newMark, readMark, writeMark, type AuditMark, type OpenEvent } from './mark.js';
 import type { PublishedRow } from './rows.js';
@@ -36,6 +36,7 @@ export class GroupComparison {
   readonly #base: AuditMark;
   readonly #counts: Counts = { settled: 0, 'before-start': 0, expired: 0, 'in-flight': 0, different: 0 };
   readonly #open: OpenEvent[] = [];
+  readonly #positions: Positions;
   #fresh = 0;
   #comparedToMs: number;
   #revision: number;
@@ -44,6 +45,7 @@ export class GroupComparison {
   private constructor(options: Options, mark: AuditMark) {
     this.#options = options;
     this.#base = mark;
+    this.#positions = risingPositions(options.home);
     this.#revision = mark.revision;
     this.#comparedToMs = mark.comparedTo.getTime();
   }
@@ -116,7 +118,7 @@ export class GroupComparison {
   async #judge(rows: readonly PublishedRow[]): Promise<void> {
     if (rows.length === 0) return;
     const { rule } = this.#options;
-    const facts = await this.#read(rows);
+    const facts = await this.#read(rows, this.#positions);
     const doubtful: PublishedRow[] = [];
     for (const [index, row] of rows.entries()) {
       const verdict = judgeRow(factsAt(facts, index), rule);
@@ -129,7 +131,9 @@ export class GroupComparison {
   /** The group works on while it is read: only what looks different twice is. */
   async #confirm(rows: readonly PublishedRow[]): Promise<void> {
     if (rows.length === 0) return;
-    const [first, second] = [await this.#read(rows), await this.#read(rows)];
+    const { home } = this.#options;
+    const again = (): Promise<readonly RowFacts[]> => this.#read(rows, risingPositions(home));
+    const [first, second] = [await again(), await again()];
     for (const [index, row] of rows.entries()) {
       const verdicts = [first, second].map((facts) => judgeRow(factsAt(facts, index), this.#options.rule));
       this.#count(row, verdicts.find(({ kind }) => kind !== 'different') ?? (verdicts[1] as RowVerdict));
@@ -144,24 +148,26 @@ export class GroupComparison {
     if (verdict.kind === 'different') this.#options.findings.add(this.#differenceOf(event, verdict));
   }
 
-  #differenceOf(event: OpenEvent, { because, difference }: Extract<RowVerdict, { kind: 'different' }>): Difference {
+  #differenceOf(
+    event: OpenEvent,
+    { because, difference, mendIn }: Extract<RowVerdict, { kind: 'different' }>,
+  ): Difference {
     const { home, producer } = this.#options;
-    const { aggregate, eventId, version } = event;
+    const { database, group } = home;
     return {
       kind: difference,
       producer: producer.database,
-      group: home.group,
-      eventId,
-      aggregate,
-      version,
-      text: `Group ${home.group}: ${because}.`,
+      group,
+      ...event,
+      text: `Group ${group}: ${because}.`,
+      mend: mendIn({ ...event, group, database }),
     };
   }
 
-  #read(rows: readonly PublishedRow[]): Promise<readonly RowFacts[]> {
+  #read(rows: readonly PublishedRow[], positions: Positions): Promise<readonly RowFacts[]> {
     const { home, registration } = this.#options;
     const watermarkMs = registration.watermark.getTime();
-    return guarded(`comparing with group ${home.group}`, () => readGroupBatch(home, rows, watermarkMs));
+    return guarded(`comparing with group ${home.group}`, () => readGroupBatch({ home, positions, watermarkMs }, rows));
   }
 
   /** They were counted as published when they were compared first. */
@@ -203,7 +209,8 @@ export class GroupComparison {
     this.#counts.different += 1;
     this.#open.push(event);
     const because = `the row of version ${version} was deleted, and its position is ${reached}`;
-    findings.add(this.#differenceOf(event, { kind: 'different', difference: 'deleted-unsettled', because }));
+    const mendIn = (): null => null;
+    findings.add(this.#differenceOf(event, { kind: 'different', difference: 'deleted-unsettled', because, mendIn }));
   }
 }
 

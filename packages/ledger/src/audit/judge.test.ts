@@ -1,3 +1,4 @@
+import type { AggregateKey } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { judgeRow, type RowFacts } from './judge.js';
 
@@ -13,6 +14,7 @@ const old: RowFacts = {
   parkedNext: null,
   watermarkMs: 990_000,
   digest: 'd',
+  originalDigest: 'd',
   form: 'original',
   unanswered: false,
   settledDigest: 'd',
@@ -38,6 +40,11 @@ describe('a published row in a group is', () => {
       'settled',
     ],
     ['altered where the original was never on its way', tombstone, 'altered'],
+    [
+      'altered where it is neither the tombstone nor the original that had no answer',
+      { ...tombstone, unanswered: true, settledDigest: 'x' },
+      'altered',
+    ],
     ['applied although it was a tombstone', { ...tombstone, settledDigest: 't' }, 'outcome'],
     ['settled ahead of its position', { position: { ...old.position, version: 2 } }, 'position-behind'],
     ['before the start', { ...nothing, position: { ...old.position, startVersion: 3 } }, 'before-start'],
@@ -65,5 +72,45 @@ describe('a published row in a group is', () => {
   ])('%s', (_what, more, expected) => {
     const verdict = judgeRow({ ...old, ...more }, rule);
     expect(verdict.kind === 'different' ? verdict.difference : verdict.kind).toBe(expected);
+  });
+});
+
+const place = {
+  group: 'points',
+  database: 'points-db',
+  eventId: 'e3',
+  aggregate: 'orders/order/7' as AggregateKey,
+  version: 3,
+};
+
+describe('what mends a difference', () => {
+  it.each<[string, Partial<RowFacts>, string | null]>([
+    [
+      'that is missing',
+      { ...waiting, watermarkMs: 0 },
+      'nightporter replay points --aggregates orders/order/7 --by <you> --reason <why>',
+    ],
+    [
+      'that is a dead letter',
+      { ...waiting, parkedHere: { ...parked, state: 'dead' } },
+      'nightporter dead retry points e3 --by <you> --reason <why>',
+    ],
+    [
+      'whose record is gone',
+      nothing,
+      'db.getSiblingDB("points-db").positions.updateOne({ _id: "points|orders/order/7" }, { $set: { version: 2 } })',
+    ],
+    [
+      'that is ahead of its position',
+      { position: { ...old.position, version: 2 } },
+      'nightporter replay points --aggregates orders/order/7 --by <you> --reason <why>',
+    ],
+    ['that is another event', { ...nothing, settledHere: 'other' }, 'nightporter timeline other'],
+    ['that somebody has to judge', { settledDigest: 'x' }, null],
+  ])('%s', (_what, more, expected) => {
+    const verdict = judgeRow({ ...old, ...more }, rule);
+    const mend = verdict.kind === 'different' ? verdict.mendIn(place) : verdict.kind;
+    if (expected === null) expect(mend).toBeNull();
+    else expect(mend).toContain(expected);
   });
 });

@@ -1,12 +1,15 @@
 /** What the audit makes of one published row in one group: pure. */
 import type { PublicationForm } from '@nightporter/contracts';
 import { explainGroup, type GroupFacts, type GroupVerdict } from '../questions/explain.js';
+import { mendOfGroup, replayOf, type EventInGroup } from '../questions/mending.js';
 import type { DifferenceKind } from './contract.js';
 
 export interface RowFacts extends GroupFacts {
   readonly publishedAtMs: number;
   /** Of what was published: the original, or the tombstone in its place. */
   readonly digest: string;
+  /** Of the event as it was written. */
+  readonly originalDigest: string;
   readonly form: PublicationForm;
   /** Whether the original may have reached the broker although a tombstone was published. */
   readonly unanswered: boolean;
@@ -22,10 +25,17 @@ export interface Rule {
 
 export type RowVerdict =
   | { readonly kind: 'settled' | 'before-start' | 'expired' | 'in-flight' }
-  | { readonly kind: 'different'; readonly difference: DifferenceKind; readonly because: string };
+  | {
+      readonly kind: 'different';
+      readonly difference: DifferenceKind;
+      readonly because: string;
+      /** What mends it, for the group that was judged. */
+      readonly mendIn: (place: EventInGroup) => string | null;
+    };
 
 export function judgeRow(facts: RowFacts, rule: Rule): RowVerdict {
   const verdict = explainGroup(facts);
+  const different = differentBy((place) => mendOfGroup(verdict, place));
   switch (verdict.kind) {
     case 'settled':
       return judgeSettled(facts, verdict);
@@ -64,17 +74,21 @@ export function judgeRow(facts: RowFacts, rule: Rule): RowVerdict {
 }
 
 function judgeSettled(facts: RowFacts, { outcome }: { readonly outcome: string }): RowVerdict {
-  const { digest, form, settledDigest, unanswered, position, version } = facts;
-  // Where the original was on its way when it was skipped, a group may have had that.
-  const mayDiffer = form === 'tombstone' && unanswered;
-  if (settledDigest !== digest && !mayDiffer) {
+  const { digest, form, originalDigest, settledDigest, unanswered, position, version } = facts;
+  // Where the original was on its way when it was skipped, a group may have had that, and nothing else.
+  const mayBeOriginal = form === 'tombstone' && unanswered;
+  const different = differentBy(() => null);
+  if (settledDigest !== digest && !(mayBeOriginal && settledDigest === originalDigest)) {
     return different('altered', `it settled an event of digest ${String(settledDigest)}, and ${digest} was published`);
   }
-  if (form === 'tombstone' && outcome !== 'skipped' && !mayDiffer) {
+  if (form === 'tombstone' && outcome !== 'skipped' && !mayBeOriginal) {
     return different('outcome', `a tombstone was published, and it has ${outcome} the event`);
   }
   if (position.version < version) {
-    return different('position-behind', `it has settled version ${version}, and its position is ${position.version}`);
+    return differentBy(replayOf)(
+      'position-behind',
+      `it has settled version ${version}, and its position is ${position.version}`,
+    );
   }
   return { kind: 'settled' };
 }
@@ -100,6 +114,11 @@ function reasonOf(failure: { readonly code: string; readonly message: string } |
   return failure === null ? 'no reason is kept' : `${failure.code}: ${failure.message}`;
 }
 
-function different(difference: DifferenceKind, because: string): RowVerdict {
-  return { kind: 'different', difference, because };
+function differentBy(mendIn: (place: EventInGroup) => string | null) {
+  return (difference: DifferenceKind, because: string): RowVerdict => ({
+    kind: 'different',
+    difference,
+    because,
+    mendIn,
+  });
 }

@@ -2,6 +2,7 @@ import type { OutboxDocument } from '@nightporter/contracts';
 import { OUTBOX_COLLECTIONS, archivesOf, createFiledRows, durableDatabase } from '@nightporter/mongo';
 import type { Collection } from 'mongodb';
 import type { ProducerPlace } from '../questions/deployment.js';
+import { mergeSorted } from './ordered.js';
 
 export type PublishedRow = OutboxDocument & { readonly publishedAt: Date };
 
@@ -10,7 +11,7 @@ export interface Range {
   readonly untilMs: number;
 }
 
-export const BATCH = 500;
+export const BATCH = 1_000;
 /** Rows of a file page. */
 const PAGE = 1_000;
 
@@ -24,7 +25,7 @@ export async function* publishedBatches(
   batchMin = BATCH,
 ): AsyncGenerator<readonly PublishedRow[]> {
   let batch: PublishedRow[] = [];
-  for await (const row of mergeSorted(await sourcesOf(producer, range), publishedAtMs)) {
+  for await (const row of mergeSorted(await sourcesOf(producer, range), byPublication)) {
     if (batch.length >= batchMin && publishedAtMs(row) > publishedAtMs(batch.at(-1) ?? row)) {
       yield batch;
       batch = [];
@@ -36,6 +37,10 @@ export async function* publishedBatches(
 
 function publishedAtMs({ publishedAt }: PublishedRow): number {
   return publishedAt.getTime();
+}
+
+function byPublication(left: PublishedRow, right: PublishedRow): number {
+  return publishedAtMs(left) - publishedAtMs(right);
 }
 
 async function sourcesOf(
@@ -67,29 +72,5 @@ async function* filedRows(
     yield* rows;
     if (toMs <= fromMs) return;
     fromMs = toMs;
-  }
-}
-
-/** Merges sorted sources, holding one item of each. */
-export async function* mergeSorted<Item>(
-  sources: readonly AsyncIterator<Item>[],
-  keyOf: (item: Item) => number,
-): AsyncGenerator<Item> {
-  try {
-    const heads = await Promise.all(sources.map(async (source) => ({ source, next: await source.next() })));
-    for (;;) {
-      let lowest: { source: AsyncIterator<Item>; next: IteratorResult<Item> } | null = null;
-      let item: Item | null = null;
-      for (const head of heads) {
-        if (head.next.done === true) continue;
-        const { value } = head.next;
-        if (lowest === null || keyOf(value) < keyOf(item as Item)) [lowest, item] = [head, value];
-      }
-      if (lowest === null) return;
-      yield item as Item;
-      lowest.next = await lowest.source.next();
-    }
-  } finally {
-    for (const source of sources) await source.return?.();
   }
 }

@@ -59,6 +59,8 @@ export interface GroupTimeline {
   readonly isRegistered: boolean;
   /** Null where its database is not known. */
   readonly verdict: GroupVerdict | null;
+  /** The command, or the deed, that mends it or tells more; null where it is done, or goes on by itself. */
+  readonly mend: string | null;
   readonly attempts: number;
   /** Deliveries after the one that settled it. */
   readonly repeats: number;
@@ -76,6 +78,8 @@ export type Timeline =
       /** What was said in it; null where it was asked for without. */
       readonly payload: JsonValue;
       readonly relay: RelayVerdict;
+      /** What has to be done at the relay, as `mend` of a group. */
+      readonly mend: string | null;
       readonly publication: {
         readonly topic: string;
         readonly messageId: string;

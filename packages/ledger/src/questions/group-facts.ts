@@ -28,6 +28,8 @@ export interface EventPlace {
   readonly eventId: EventId;
   readonly aggregate: AggregateKey;
   readonly version: number;
+  /** Of the message that it was published as: an altered copy is set aside by that, since nothing that it says can be trusted. */
+  readonly messageId?: string | null;
 }
 
 const ACTIONS_MAX = 100;
@@ -41,7 +43,8 @@ export async function readGroup(home: GroupPlace, event: EventPlace): Promise<Gr
   const aside = database.collection<SetAsideDocument>(CONSUMER_COLLECTIONS.parked);
   const positions = database.collection<PositionDocument>(CONSUMER_COLLECTIONS.positions);
   const actions = database.collection<GroupActionDocument>(CONSUMER_COLLECTIONS.actions);
-  const { aggregate, eventId, version } = event;
+  const { aggregate, eventId, messageId = null, version } = event;
+  const asideIds = [eventId, ...(messageId === null ? [] : [messageId])].map((id) => asideId(group, id));
   return guarded(`reading event ${eventId} in group ${group} of ${name}`, async () => {
     // The position first: what is settled meanwhile is then found in the inbox, and nothing seems to be missing.
     const position = await positions.findOne({ _id: positionId(group, aggregate) });
@@ -50,7 +53,7 @@ export async function readGroup(home: GroupPlace, event: EventPlace): Promise<Gr
     const [parkedHere, parkedNext, set, acts] = await Promise.all([
       parked.findOne({ _id: here }),
       parked.findOne({ _id: next }),
-      aside.findOne({ _id: asideId(group, eventId) }),
+      aside.findOne({ _id: { $in: asideIds } }),
       actions.find({ group, eventId }).sort({ at: 1 }).limit(ACTIONS_MAX).toArray(),
     ]);
     const settledHere = await inbox.findOne({ _id: here });

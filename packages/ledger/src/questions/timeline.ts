@@ -10,9 +10,10 @@ import {
 } from '@nightporter/mongo';
 import { aggregateKey, type EventId } from '@nightporter/protocol';
 import type { EventSummary, GroupTimeline, Step, Timeline } from './contract.js';
-import { placeOfGroup, type Deployment, type ProducerPlace } from './deployment.js';
-import { explainGroup, explainRelay } from './explain.js';
+import { placeOfGroup, type Deployment, type GroupPlace, type ProducerPlace } from './deployment.js';
+import { explainGroup, explainRelay, needOf, type GroupVerdict } from './explain.js';
 import { findInGroup, readGroup, type EventPlace, type GroupRecords } from './group-facts.js';
+import { mendOfGroup, mendOfRelay } from './mending.js';
 import { relayFactsOf } from './relay-facts.js';
 import { groupSteps, inOrder, producerSteps } from './steps.js';
 
@@ -23,27 +24,36 @@ export async function timeline(deployment: Deployment, eventId: EventId): Promis
   const unreadable: string[] = [];
   for (const producer of deployment.producers) {
     const row = await createLedgerRows(producer).findEvent(eventId);
-    if (row?.kind === 'row') return known(deployment, producer, row);
-    if (row !== null) unreadable.push(`${producer.database} has it in ${row.place}: ${row.reason}`);
+    if (row?.kind === 'row' && isEvent(row.document)) return known(deployment, producer, row);
+    if (row?.kind === 'row')
+      unreadable.push(`${producer.database}.${row.place} has a document of that id, and no emit() has written it.`);
+    else if (row !== null) unreadable.push(`${producer.database} has it in ${row.place}: ${row.reason}`);
   }
   return onlyInGroups(deployment, eventId, unreadable);
+}
+
+/** Whatever somebody else has written under the id has no story. */
+function isEvent(row: OutboxDocument): boolean {
+  const { aggregateId, aggregateType, createdAt, source }: Partial<OutboxDocument> = row;
+  return [source, aggregateType, aggregateId].every((part) => typeof part === 'string') && createdAt instanceof Date;
 }
 
 async function known(
   deployment: Deployment,
   producer: ProducerPlace,
-  { document: row, place }: Extract<LedgerRow, { kind: 'row' }>,
+  { document: row, place: where }: Extract<LedgerRow, { kind: 'row' }>,
 ): Promise<Timeline> {
   const { relay: relayPlace } = deployment;
   const relay = explainRelay(await relayFactsOf(row, { producer, relay: relayPlace }));
   const actions = await actionsOn(producer, row._id);
-  const event = summaryOf(row, { producer: producer.database, place });
-  const found = await groupsOf(deployment, event, await registrationsOf(producer, row.topic));
-  const isArchived = place !== OUTBOX_COLLECTIONS.outbox;
+  const event = summaryOf(row, { producer: producer.database, place: where });
+  const place = { ...event, messageId: row.publication?.messageId ?? null };
+  const found = await groupsOf(deployment, place, await registrationsOf(producer, row.topic));
+  const isArchived = where !== OUTBOX_COLLECTIONS.outbox;
   const notKnown = [
     'When its transaction committed is not kept: after it was created, and before it was captured.',
     ...(relayPlace === null ? ["The relay's database is not known: pauses and leases were not looked at."] : []),
-    ...(isArchived ? [`Retention has moved it to ${place}.`] : []),
+    ...(isArchived ? [`Retention has moved it to ${where}.`] : []),
     ...found.flatMap(({ groupTimeline }) => placeNote(groupTimeline)),
   ];
   return {
@@ -51,6 +61,7 @@ async function known(
     event,
     payload: row.payload,
     relay,
+    mend: needOf(relay) === 'act' ? mendOfRelay(relay, row._id) : null,
     publication: row.publication === null ? null : publicationOf(row.publication),
     actions,
     groups: found.map(({ groupTimeline }) => groupTimeline),
@@ -114,7 +125,7 @@ interface Found {
 /** Those that are registered for the topic, and others that know the event all the same. */
 async function groupsOf(
   deployment: Deployment,
-  event: EventSummary,
+  event: EventSummary & EventPlace,
   registrations: ReadonlyMap<string, { readonly watermarkMs: number }>,
 ): Promise<readonly Found[]> {
   const names = [...new Set([...registrations.keys(), ...deployment.groups.map(({ group }) => group)])].sort();
@@ -132,19 +143,25 @@ async function groupsOf(
     const publishedAtMs = event.publishedAt?.getTime() ?? null;
     const facts = { ...records.facts, publishedAtMs, watermarkMs: registration?.watermarkMs ?? null };
     const verdict = explainGroup(facts);
-    const of = { group, database: home.database, isRegistered: registration !== null, verdict };
-    found.push({ groupTimeline: timelineOf(of, records), steps: groupSteps(group, records) });
+    const of = { home, isRegistered: registration !== null, verdict };
+    found.push({ groupTimeline: timelineOf(of, event, records), steps: groupSteps(group, records) });
   }
   return found;
 }
 
 function timelineOf(
-  of: Pick<GroupTimeline, 'group' | 'database' | 'isRegistered' | 'verdict'>,
+  { home, isRegistered, verdict }: { home: GroupPlace; isRegistered: boolean; verdict: GroupVerdict },
+  { aggregate, eventId, version }: EventPlace,
   { actions, inbox, parked }: GroupRecords,
 ): GroupTimeline {
+  const { database, group } = home;
   const isEdited = inbox !== null && inbox.appliedDigest !== inbox.digest;
   return {
-    ...of,
+    group,
+    database,
+    isRegistered,
+    verdict,
+    mend: needOf(verdict) === 'act' ? mendOfGroup(verdict, { group, database, eventId, aggregate, version }) : null,
     attempts: inbox?.attempts ?? parked?.attempts ?? 0,
     repeats: inbox?.duplicates ?? 0,
     receivedAt: inbox?.receivedAt ?? parked?.parkedAt ?? null,
@@ -155,7 +172,15 @@ function timelineOf(
 }
 
 function withoutPlace(group: string): GroupTimeline {
-  const nothing = { verdict: null, attempts: 0, repeats: 0, receivedAt: null, settledAt: null, appliedDigest: null };
+  const nothing = {
+    verdict: null,
+    mend: null,
+    attempts: 0,
+    repeats: 0,
+    receivedAt: null,
+    settledAt: null,
+    appliedDigest: null,
+  };
   return { group, database: null, isRegistered: true, ...nothing, actions: [] };
 }
 
@@ -176,8 +201,8 @@ async function onlyInGroups(
     if (place === null) continue;
     const records = await readGroup(home, place);
     const verdict = explainGroup({ ...records.facts, publishedAtMs: null, watermarkMs: null });
-    const of = { group: home.group, database: home.database, isRegistered: false, verdict };
-    found.push({ groupTimeline: timelineOf(of, records), steps: groupSteps(home.group, records) });
+    const of = { home, isRegistered: false, verdict };
+    found.push({ groupTimeline: timelineOf(of, place, records), steps: groupSteps(home.group, records) });
   }
   if (found.length === 0) return { kind: 'unknown', eventId, lookedIn: lookedIn(deployment), notKnown: unreadable };
   const gone = 'No outbox and no archive that was looked at has it: retention or somebody has deleted it.';

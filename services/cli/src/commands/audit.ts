@@ -1,8 +1,11 @@
 import { audit, type AuditReport, type AuditRequest } from '@nightporter/ledger';
 import { Command } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
-import { connected, names, withConnection, type ConnectionFlags } from '../connection.js';
+import { connected, names, withConnection, type Connection, type ConnectionFlags } from '../connection.js';
 import { answer, at, count, duration, notes, section, table, whole } from '../output.js';
+
+/** The sum over all heads is one statement, and a server may read everything before it answers the first row of an ordered stream. */
+const STATEMENT_MS = 10 * 60_000;
 
 interface Flags extends ConnectionFlags {
   readonly json: boolean;
@@ -53,15 +56,16 @@ Examples:
   nightporter audit --groups points,shipping --grace-seconds 300
 `,
     )
-    .action((flags: Flags) =>
-      connected(flags, async ({ deployment }) => {
+    .action((flags: Flags) => {
+      const run = async ({ deployment }: Connection): Promise<void> => {
         const report = await audit(deployment, { ...requestOf(flags), ...watched(cli) });
         if (cli.io.isInteractive) cli.io.err('\n');
         answer(cli, flags, report, told);
         if (report.kind === 'interrupted') cli.exitCode = EXIT.failed;
         else if (report.differencesTotal > 0) cli.exitCode = EXIT.no;
-      }),
-    );
+      };
+      return connected(flags, run, { socketMs: STATEMENT_MS });
+    });
 }
 
 function requestOf(flags: Flags): AuditRequest {
@@ -132,12 +136,12 @@ function told(report: AuditReport): string {
     section(
       'Differences',
       table(
-        ['kind', 'event', 'aggregate', 'what'],
-        differences.map(({ aggregate, eventId, kind: what, text, version }) => [
+        ['kind', 'event', 'aggregate', 'what, and what mends it'],
+        differences.map(({ aggregate, eventId, kind: what, mend, text, version }) => [
           what,
           eventId ?? '-',
           aggregate === null ? '-' : `${aggregate} ${version ?? ''}`.trimEnd(),
-          text,
+          mend === null ? text : `${text} → ${mend}`,
         ]),
       ),
     ),

@@ -59,7 +59,7 @@ function told(found: Timeline, flags: Flags): string {
     case 'known':
       return [
         eventLines(found.event),
-        `The relay ${sayRelay(found.relay)}.\n`,
+        `The relay ${sayRelay(found.relay)}.\n${found.mend === null ? '' : `→ ${found.mend}\n`}`,
         section('Groups', found.groups.length === 0 ? 'none is registered for its topic\n' : groupTable(found.groups)),
         section('What happened', stepTable(found.steps)),
         flags.payload ? section('Payload', `${JSON.stringify(found.payload, null, 2)}\n`) : '',
@@ -84,12 +84,12 @@ function eventLines(event: EventSummary): string {
 function groupTable(groups: readonly GroupTimeline[]): string {
   return table(
     ['group', 'attempts', 'repeats', 'settled at', 'standing'],
-    groups.map(({ attempts, group, isRegistered, repeats, settledAt, verdict }) => [
+    groups.map(({ attempts, group, isRegistered, mend, repeats, settledAt, verdict }) => [
       isRegistered ? group : `${group} (not registered)`,
       `${attempts}`,
       `${repeats}`,
       at(settledAt),
-      sayGroup(verdict),
+      mend === null ? sayGroup(verdict) : `${sayGroup(verdict)} → ${mend}`,
     ]),
   );
 }
