@@ -101,9 +101,11 @@ describe('registering a group', () => {
     const { register, groupNamed, moveWatermark } = await registryOf();
     await register({ group: 'points', topics: ['orders-events', 'inventory-events'] });
     const watermark = await moveWatermark('points');
-    await register({ group: 'points', topics: ['orders-events'] });
+    const removed = await register({ group: 'points', topics: ['orders-events'] });
     expect(await groupNamed('points')).toMatchObject({ watermark, state: 'live' });
-    await register({ group: 'points', topics: ['orders-events', 'returns-events'] });
+    expect(removed).toEqual({ topicsRemoved: ['inventory-events'] });
+    const added = await register({ group: 'points', topics: ['orders-events', 'returns-events'] });
+    expect(added).toEqual({ topicsRemoved: [] });
     expect(await groupNamed('points')).toMatchObject({ watermark: new Date(0), state: 'bootstrapping' });
   });
 
@@ -202,6 +204,33 @@ describe('registering a group', () => {
       const added = register({ group: 'points', topics: ['returns-events', 'orders-events'] });
       await expect(added).rejects.toMatchObject({ code: 'NP_GROUP_START_UNAVAILABLE' });
       expect(await groupNamed('points')).toMatchObject({ topics: ['returns-events'] });
+    });
+  });
+
+  describe('that started now, and to which a topic is added', () => {
+    const [old, added] = [['returns-events'], ['returns-events', 'orders-events']];
+
+    it('is refused where retention has deleted events of it that were published since, whatever is accepted', async () => {
+      const { register, groupNamed, database, deleteTo, registry } = await registryOf();
+      await register({ group: 'points', topics: old, from: 'now', database });
+      await deleteTo('orders-events');
+      const before = await registry();
+      for (const start of [{ from: 'now' }, { from: 'beginning', unavailable: 'accept' }] as const) {
+        await expect(register({ group: 'points', topics: added, database, ...start })).rejects.toMatchObject({
+          code: 'NP_GROUP_START_UNAVAILABLE',
+          message: expect.stringMatching(/points reads what was published since .*orders-events.*Accepted: .*@2/),
+        });
+      }
+      expect(await groupNamed('points')).toMatchObject({ topics: old, state: 'live' });
+      expect(await registry()).toBe(before);
+    });
+
+    it('minds nothing that was deleted before it came', async () => {
+      const { register, groupNamed, database, deleteTo } = await registryOf();
+      await deleteTo('orders-events');
+      await register({ group: 'points', topics: old, from: 'now', database });
+      await register({ group: 'points', topics: added, from: 'now', database });
+      expect((await groupNamed('points'))?.topics).toEqual([...added].sort());
     });
   });
 

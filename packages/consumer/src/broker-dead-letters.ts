@@ -1,7 +1,7 @@
 import { sleep } from '@nightporter/protocol';
 import type { Engine } from './engine.js';
 import { classify } from './failure.js';
-import { workOf, workOfLedger, type Work } from './incoming.js';
+import { workOf, workOfLedger, type EventWork, type Work } from './incoming.js';
 import type { GroupProducer } from './ledger-ports.js';
 import { askLedgers, parkAll } from './ledger-work.js';
 import type { Delivery, Subscriber } from './ports.js';
@@ -59,11 +59,12 @@ async function repair<Session>(
   const place = { aggregate, version: envelope.aggregateVersion };
   const [answered] = await askLedgers(producers, [place]);
   const { handlers, options } = engine;
-  if (answered?.answer.kind === 'published' && answered.answer.event.envelope.eventId === envelope.eventId) {
-    return parkAll(engine, [workOfLedger(answered.answer.event, { handlers, read: options.read })]);
-  }
-  // The ledger does not have it, or not yet: what the message says is judged like any other delivery.
-  return parkAll(engine, [{ ...work, isFromLedger: true }]);
+  // What the message says is judged like any other delivery where the ledger does not have it, or not yet.
+  const told: EventWork = { ...work, isFromLedger: true };
+  if (answered?.answer.kind !== 'published') return parkAll(engine, [told]);
+  const written = workOfLedger(answered.answer.event, { handlers, read: options.read });
+  // Where another event was written at that place, it comes first: else the message would run in its stead.
+  return parkAll(engine, written.event.envelope.eventId === envelope.eventId ? [written] : [written, told]);
 }
 
 function tellOf<Session>(engine: Engine<Session>, { messageId, topic }: Delivery, work: Work): void {

@@ -28,17 +28,19 @@ export interface HttpRegistration extends LedgerServer {
 
 /**
  * Names a group in the `groups` of a producer whose database it may not touch, and sets the positions that it starts with. Safe at every start of every
- * member; receive only afterwards. Rejects as registering in the database does, and with NP_CONFIG_INVALID where the token is refused.
+ * member; receive only afterwards. Tells which topics the entry no longer has. Rejects as registering in the database does, and with NP_CONFIG_INVALID where the token is refused.
  */
-export async function registerOverHttp(registration: HttpRegistration): Promise<void> {
+export async function registerOverHttp(
+  registration: HttpRegistration,
+): Promise<{ readonly topicsRemoved: readonly string[] }> {
   const { from, group, positions, topics, unavailable } = registration;
   const client = createLedgerClient(registration);
   const path = `/groups/${encodeURIComponent(group)}`;
   const body = { topics: [...topics], from, unavailable };
-  const { starting } = known(
+  const { starting, topicsRemoved = [] } = known(
     await client(`registering group ${group}`, { method: 'PUT', path, body, answer: registerAnswer }),
   );
-  if (starting === null) return;
+  if (starting === null) return { topicsRemoved };
   const key = `${registration.producer} ${starting.sinceMs}`;
   const operation = `setting the positions of group ${group}`;
   for (let behind: string | null = ''; behind !== null;) {
@@ -60,4 +62,5 @@ export async function registerOverHttp(registration: HttpRegistration): Promise<
   await positions.finish(key);
   const { sinceMs } = starting;
   await client(operation, { method: 'POST', path: `${path}/started`, body: { sinceMs }, answer: done });
+  return { topicsRemoved };
 }

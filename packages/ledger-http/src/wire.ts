@@ -112,6 +112,10 @@ export const registerAnswer = z.object({
     })
     .nullable()
     .describe('Given while the group has its positions to set, before it receives anything.'),
+  topicsRemoved: z
+    .array(topic)
+    .optional()
+    .describe('Those that the group had until now. An older server does not tell.'),
 });
 
 export const headsRequest = z.strictObject({

@@ -8,7 +8,13 @@ import type { GroupDocument, RegistryDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
 import { COPYING_ENDS, copyHeads, headsOf } from './head-copies.js';
 import { createProducerLedger } from './producer-ledger.js';
-import { startUnavailable, startsOf, type DeletedTopic, type StartKind } from './unavailable-starts.js';
+import {
+  additionUnavailable,
+  startUnavailable,
+  startsOf,
+  type DeletedTopic,
+  type StartKind,
+} from './unavailable-starts.js';
 import { runTransaction } from './transactions.js';
 
 /**
@@ -39,24 +45,30 @@ export const REGISTRY = 'registry';
  * `registry` in the same transaction, so that it conflicts with retention. A group that is registered keeps its start and its watermark;
  * where topics are added, its watermark goes back to its start, since nothing of them was compared yet. Nothing is written when nothing
  * changes, so it is safe at every start; receive only afterwards. Rejects with NP_CONFIG_INVALID, NP_GROUP_START_UNAVAILABLE or
- * NP_STORE_UNAVAILABLE.
+ * NP_STORE_UNAVAILABLE. Tells what it has taken away, since another version of a worker may still read that.
  */
 export async function registerGroup(
   client: MongoClient,
   producerDatabase: string,
   registration: GroupRegistration,
-): Promise<void> {
-  await name(client, producerDatabase, registration);
-  if (registration.database === undefined) return;
+): Promise<Registered> {
+  const registered = await name(client, producerDatabase, registration);
+  if (registration.database === undefined) return registered;
   const groups = groupsOf(client, producerDatabase);
   const { database, group } = registration;
   // A start that was interrupted is completed as it was begun, whatever is configured now.
   const standing = await guarded(`reading group ${group}`, () => groups.findOne({ _id: group, copyingHeads: true }));
-  if (standing === null) return;
+  if (standing === null) return registered;
   const kind = standing.from === 'now' ? 'at-heads' : 'behind-deleted';
   const startOf = startsOf(kind, ledgerOf(client, producerDatabase, registration));
   const heads = headsOf(client, producerDatabase);
   await copyHeads({ client, heads, producerDatabase, groups, group, database, startOf, repeat: untilNoConflict });
+  return registered;
+}
+
+export interface Registered {
+  /** Topics that the group's entry had, and no longer has: nothing of them is swept, nor kept for the group. */
+  readonly topicsRemoved: readonly string[];
 }
 
 /** A registration of a group whose database is out of reach: whoever holds that sets the positions, and then calls {@link endStart}. */
@@ -74,18 +86,19 @@ export interface UnfinishedStart {
   readonly starts: StartKind;
 }
 
-/** As {@link registerGroup}, but for the positions. Null where there are none to set. */
+/** As {@link registerGroup}, but for the positions; `starting` is null where there are none to set. */
 export async function registerRemoteGroup(
   client: MongoClient,
   producerDatabase: string,
   { from, group, topics, unavailable, ledger }: RemoteRegistration,
-): Promise<UnfinishedStart | null> {
+): Promise<Registered & { readonly starting: UnfinishedStart | null }> {
   const asked = { group, topics, unavailable, ...(ledger === undefined ? {} : { ledger }) };
-  await name(client, producerDatabase, { ...asked, from });
+  const registered = await name(client, producerDatabase, { ...asked, from });
   const groups = groupsOf(client, producerDatabase);
   const known = await guarded(`reading group ${group}`, () => groups.findOne({ _id: group, copyingHeads: true }));
-  if (known === null) return null;
-  return { sinceMs: known.floor.getTime(), starts: known.from === 'now' ? 'at-heads' : 'behind-deleted' };
+  if (known === null) return { ...registered, starting: null };
+  const starts = known.from === 'now' ? 'at-heads' : 'behind-deleted';
+  return { ...registered, starting: { sinceMs: known.floor.getTime(), starts } };
 }
 
 /** Says that the positions of a start are set. Without effect where that is said already, or another start has begun. */
@@ -116,7 +129,7 @@ type Naming = Omit<RemoteRegistration, 'from' | 'unavailable'> &
   Partial<Pick<RemoteRegistration, 'from' | 'unavailable'>>;
 
 /** Writes the group's entry, or rejects. */
-async function name(client: MongoClient, producerDatabase: string, registration: Naming): Promise<void> {
+async function name(client: MongoClient, producerDatabase: string, registration: Naming): Promise<Registered> {
   const { group, topics } = registration;
   if (group === '' || group === REGISTRY || topics.length === 0) {
     const given = `Group ${JSON.stringify(group)} with topics [${topics.join(', ')}]`;
@@ -127,48 +140,58 @@ async function name(client: MongoClient, producerDatabase: string, registration:
   const operation = `registering group ${group} in ${groups.namespace}`;
   const ledger = ledgerOf(client, producerDatabase, registration);
   const heads = headsOf(client, producerDatabase);
-  const { deleted, isPreparing } = await untilNoConflict(operation, () =>
+  const { deleted, isPreparing, known, topicsRemoved } = await untilNoConflict(operation, () =>
     runTransaction(client, operation, ({ session, own }) =>
       own(operation, () => register(groups, session, registration)),
     ),
   );
   if (isPreparing) throw replayUnfinished(group, groups.namespace);
+  if (deleted.length > 0 && known?.from === 'now') throw additionUnavailable(known, deleted);
   if (deleted.length > 0) throw await startUnavailable({ heads, ledger, group, deleted });
+  return { topicsRemoved };
 }
 
-interface Refusal {
-  /** Topics of which retention has deleted something. */
+interface Outcome extends Registered {
+  /** Topics of which retention has deleted something that the group would have to see. */
   readonly deleted: readonly DeletedTopic[];
   readonly isPreparing: boolean;
+  /** The entry as it was. */
+  readonly known: GroupDocument | null;
 }
 
-/** Returns what keeps the group from being registered. */
+/** Registers the group, or returns what keeps it from being registered. */
 async function register(
   groups: Collection<GroupDocument>,
   session: ClientSession,
   registration: Naming,
-): Promise<Refusal> {
+): Promise<Outcome> {
   const { group, topics, from = 'beginning' } = registration;
   const wanted = [...new Set(topics)].sort();
   const known = await groups.findOne({ _id: group }, { session });
-  if (known?.replay?.state === 'preparing') return { deleted: [], isPreparing: true };
-  if (known !== null && JSON.stringify(known.topics) === JSON.stringify(wanted)) return NO_REFUSAL;
+  const unchanged: Outcome = { deleted: [], isPreparing: false, known, topicsRemoved: [] };
+  if (known?.replay?.state === 'preparing') return { ...unchanged, isPreparing: true };
+  if (known !== null && JSON.stringify(known.topics) === JSON.stringify(wanted)) return unchanged;
   const registry = groups as unknown as Collection<RegistryDocument>;
   const added = wanted.filter((topic) => known?.topics.includes(topic) !== true);
-  const isFromBeginning = (known?.from ?? from) === 'beginning';
-  const deleted = isFromBeginning ? deletedOf(await registry.findOne({ _id: REGISTRY }, { session }), added) : [];
-  const isAccepted = from === 'beginning' && registration.unavailable === 'accept';
-  if (deleted.length > 0 && !isAccepted) return { deleted, isPreparing: false };
+  const sees = seesFrom(known, from);
+  const gone = deletedOf(await registry.findOne({ _id: REGISTRY }, { session }), added);
+  const deleted = gone.filter(({ until }) => sees !== null && until > sees);
+  const isAccepted = (known?.from ?? from) === 'beginning' && registration.unavailable === 'accept';
+  if (deleted.length > 0 && !isAccepted) return { ...unchanged, deleted };
   // The registry before the group: it is where two registrations, or a registration and retention, meet.
   await registry.updateOne({ _id: REGISTRY }, { $inc: { revision: 1 } }, { session, upsert: true });
   const changes = known === null ? newGroup(from) : changedGroup(known, wanted);
   const copying = deleted.length > 0 ? { copyingHeads: true } : {};
   const update: Document = { topics: { $literal: wanted }, ...changes, ...copying };
   await groups.updateOne({ _id: group }, [{ $set: update }], { session, upsert: true });
-  return NO_REFUSAL;
+  return { ...unchanged, topicsRemoved: known?.topics.filter((topic) => !wanted.includes(topic)) ?? [] };
 }
 
-const NO_REFUSAL: Refusal = { deleted: [], isPreparing: false };
+/** From when on the group must see what was published; null where that is nothing of before. */
+function seesFrom(known: GroupDocument | null, from: 'beginning' | 'now'): Date | null {
+  if ((known?.from ?? from) === 'beginning') return new Date(0);
+  return known?.registeredAt ?? null;
+}
 
 export function replayUnfinished(group: string, place: string): NightporterError {
   return new NightporterError(

@@ -3,6 +3,7 @@ import type { OutboxHeadDocument } from '@nightporter/contracts';
 import { NightporterError, aggregateVersion, type AggregateKey } from '@nightporter/protocol';
 import type { Collection } from 'mongodb';
 import { guarded } from './driver-errors.js';
+import type { GroupDocument } from './documents.js';
 import { atHeads, readHeads, type Head, type StartOf, type StartPosition } from './head-copies.js';
 
 /** A topic of which retention has deleted what was published up to `until`, archive included. */
@@ -37,6 +38,19 @@ async function deletedIn(ledger: ProducerLedger, batch: readonly Head[]): Promis
     }
   }
   return ranges.map(({ aggregate, low }) => ({ aggregate, version: low - 1, startReason: 'unavailable' }));
+}
+
+/** The refusal of topics that are added to a group which started later than the beginning: no start of its own can be given to them. */
+export function additionUnavailable(
+  { _id: group, registeredAt }: Pick<GroupDocument, '_id' | 'registeredAt'>,
+  deleted: readonly DeletedTopic[],
+): NightporterError {
+  const topics = deleted.map(({ topic, until }) => `${topic} (published up to ${until.toISOString()})`).join(', ');
+  return new NightporterError(
+    'NP_GROUP_START_UNAVAILABLE',
+    `Group ${group} reads what was published since ${registeredAt.toISOString()}, but retention has deleted events of ${topics} for good, which are to ` +
+      'be added. Accepted: the topics that it has, or a new group or generation (GROUP=NAME@2 in a worker), which starts anew.',
+  );
 }
 
 /** Aggregates that are looked at for the message of a refusal. */

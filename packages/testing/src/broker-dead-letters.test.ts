@@ -2,7 +2,7 @@ import type { ConsumerEvent } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { TOPIC, keyFor, send, settled, stopMember, type Member, type MemberSetup } from './consumer-engine.support.js';
-import { GROUP, commitOrders, createLedgerWorld, publish, startSweeper } from './ledger-sweep.support.js';
+import { GROUP, commitOrders, createLedgerWorld, mark, publish, startSweeper } from './ledger-sweep.support.js';
 import type { MemoryWorld } from './memory/index.js';
 
 const DEAD_LETTERS = `%DLQ%${GROUP}`;
@@ -96,6 +96,21 @@ describe('what the broker has given up', () => {
       { event: { aggregate: keyFor('ghost') }, state: 'dead', attempts: 2 },
       { event: { aggregate: keyFor('late') }, state: 'gap' },
     ]);
+    expect(backlog(world)).toBe(0);
+    await stopMember(world, member);
+  });
+
+  it('leaves its place to another event that the ledger has there, and is set aside', async () => {
+    const world = await createLedgerWorld();
+    const [row] = commitOrders(world, 'a', 1);
+    await mark(world, row!);
+    send(world, { aggregateId: 'a', version: 1, id: 'impostor' });
+    giveUp(world);
+    const member = startReader(world, { options: { ledgerEveryMs: 600_000 } });
+    await world.clock.advance(5_000);
+    expect(member.effects()).toEqual(['a-1']);
+    expect(world.group(GROUP).asides()).toMatchObject([{ id: 'impostor', failure: { code: 'NP_VERSION_CONFLICT' } }]);
+    expect(member.parked()).toEqual([]);
     expect(backlog(world)).toBe(0);
     await stopMember(world, member);
   });

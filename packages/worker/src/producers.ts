@@ -8,6 +8,7 @@ import {
   registerGroup,
   type ArchiveFiles,
 } from '@nightporter/mongo';
+import type { Logger } from '@nightporter/runtime';
 import type { MongoClient } from 'mongodb';
 import type { ResolvedSubscription } from './settings.js';
 
@@ -20,6 +21,7 @@ export interface ProducerRegistration {
   readonly unavailable: 'refuse' | 'accept';
   /** Where archive files are, if there are any. */
   readonly files: ArchiveFiles | null;
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
 interface Producer {
@@ -50,24 +52,40 @@ export async function registerWithProducers(
 }
 
 async function registerInDatabase(
-  { client, database, files, from, group, unavailable }: ProducerRegistration,
+  { client, database, files, from, group, logger, unavailable }: ProducerRegistration,
   producer: Producer,
 ): Promise<GroupProducer> {
   const archive = files === null ? {} : { files };
   await ensureOutboxCollections(client, producer.database);
   const start = from === 'now' ? { from } : { from, unavailable };
   const ledger = createProducerLedger({ client, database: producer.database, ...archive });
-  await registerGroup(client, producer.database, { group, topics: producer.topics, database, ledger, ...start });
+  const { topics } = producer;
+  const registered = await registerGroup(client, producer.database, { group, topics, database, ledger, ...start });
+  warnOfRemoved(logger, producer, registered);
   return { ledger, registry: createGroupRegistry({ client, database: producer.database, group }) };
 }
 
 async function registerAtServer(
-  { client, database, from, group, unavailable }: ProducerRegistration,
+  { client, database, from, group, logger, unavailable }: ProducerRegistration,
   producer: Producer,
   server: NonNullable<ResolvedSubscription['ledgerServer']>,
 ): Promise<GroupProducer> {
   const place = { ...server, producer: producer.database };
   const positions = createStartPositions({ client, database, group });
-  await registerOverHttp({ ...place, group, topics: producer.topics, from, unavailable, positions });
+  const { topics } = producer;
+  warnOfRemoved(logger, producer, await registerOverHttp({ ...place, group, topics, from, unavailable, positions }));
   return { ledger: createHttpLedger(place), registry: createHttpGroupRegistry({ ...place, group }) };
+}
+
+/** Meant where a subscription was dropped; in the middle of a rollout an older version takes away what a newer one reads. */
+function warnOfRemoved(
+  logger: Pick<Logger, 'warn'>,
+  { database: producer }: Producer,
+  { topicsRemoved }: { readonly topicsRemoved: readonly string[] },
+): void {
+  if (topicsRemoved.length === 0) return;
+  logger.warn(
+    { producer, topics: topicsRemoved },
+    'topics taken out of the group’s entry, since this version does not subscribe to them: nothing of them is swept or kept for the group, until a worker starts that does',
+  );
 }

@@ -114,7 +114,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   }
   const { archiveFolder, from, unavailable } = config;
   const files = archiveFolder === null ? null : await openArchive(archiveFolder);
-  const registration = { client, group: config.group, database, from, unavailable, files };
+  const registration = { client, group: config.group, database, from, unavailable, files, logger };
   const producers = await registerWithProducers(registration, subscriptions);
   await told.registered();
   const filter = definition.duplicateFilter?.(resources);

@@ -16,7 +16,7 @@ import type { MongoClient } from 'mongodb';
 export interface Producer {
   readonly ledger: ProducerLedger;
   registryOf(group: string): GroupRegistry;
-  register(registration: Omit<RemoteRegistration, 'ledger'>): Promise<UnfinishedStart | null>;
+  register(registration: Omit<RemoteRegistration, 'ledger'>): ReturnType<typeof registerRemoteGroup>;
   readStarts(page: { behind: string; limit: number; starts: UnfinishedStart['starts'] }): Promise<StartPage>;
   endStart(start: { group: string; sinceMs: number }): Promise<void>;
 }

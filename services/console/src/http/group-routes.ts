@@ -19,9 +19,10 @@ export const groupRoutes: FastifyPluginCallbackZod<{ producerOf: (name: string) 
     body: wire.registerRequest,
     response: { 200: wire.registerAnswer, ...problemAnswers },
   };
-  app.put('/groups/:group', { schema: register }, async ({ body, params }) => ({
-    starting: await producerOf(params.producer).register({ group: params.group, ...body }),
-  }));
+  app.put('/groups/:group', { schema: register }, async ({ body, params }) => {
+    const { starting, topicsRemoved } = await producerOf(params.producer).register({ group: params.group, ...body });
+    return { starting, topicsRemoved: [...topicsRemoved] };
+  });
 
   const started = { ...base, summary: 'The positions of a start are set', body: wire.startedRequest, response: done };
   app.post('/groups/:group/started', { schema: started }, async ({ body, params }) => {
