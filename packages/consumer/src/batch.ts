@@ -14,12 +14,16 @@ type Segment =
   | { readonly kind: 'failed'; readonly work: EventWork; readonly error: unknown };
 
 /**
- * Settles the messages of one receive in their order and returns how many of them, from the first on, have a durable outcome:
- * all, unless the consumer stops. A batch (up to `commitMax` of it) is one transaction while nothing goes wrong; a message that fails is
+ * Settles a batch, of the broker or of the ledger, in its order and returns how many of it, from the first on, have a durable outcome:
+ * all, unless the consumer stops. Up to `commitMax` of it is one transaction while nothing goes wrong; a message that fails is
  * set apart, so that only it is parked and the others commit.
  */
-export async function settleBatch<Session>(engine: Engine<Session>, works: readonly Work[]): Promise<number> {
-  const segments: Segment[] = [...inParts(works, engine.options.commitMax)];
+export async function settleBatch<Session>(
+  engine: Engine<Session>,
+  works: readonly Work[],
+  { commitMax }: { commitMax: number },
+): Promise<number> {
+  const segments: Segment[] = [...inParts(works, commitMax)];
   let durable = 0;
   for (let segment = segments.shift(); segment !== undefined; segment = segments.shift()) {
     const single = singleOf(segment);

@@ -1,5 +1,6 @@
 import { NightporterError, Wakeup, type Random } from '@nightporter/protocol';
 import { brokerDeadLetterLoop } from './broker-dead-letters.js';
+import { CatchUpSign } from './catch-up-sign.js';
 import { StoreCircuit } from './circuit.js';
 import { copyLoop } from './copy-loop.js';
 import { Counters } from './counters.js';
@@ -64,6 +65,7 @@ class ConsumerEngine<Session> implements Consumer {
       filter: new FilterGuard(),
       due: new DueBell(),
       backlog: new BacklogSign(),
+      catchUp: new CatchUpSign(),
       stopping: new Wakeup(),
       rollBack: new Wakeup(),
       tell: (event) => {

@@ -2,7 +2,7 @@ import type { ConsumerEvent } from './ports.js';
 import type { ConsumerSnapshot } from './snapshot.js';
 
 /** What is counted without an event of its own. */
-export type SilentCount = 'beforeStart' | 'advanced' | 'handlerFailures';
+export type SilentCount = 'beforeStart' | 'advanced' | 'handlerFailures' | 'leftToLedger';
 
 /** All counts of a snapshot. */
 export type Counts = Omit<ConsumerSnapshot, 'paused' | 'state'>;
@@ -18,6 +18,7 @@ export class Counters {
     duplicates: 0,
     beforeStart: 0,
     advanced: 0,
+    leftToLedger: 0,
     parked: { gap: 0, behind: 0, retry: 0, dead: 0 },
     setAside: 0,
     filterConfirmed: 0,

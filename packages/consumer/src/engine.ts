@@ -1,4 +1,5 @@
 import { Wakeup, sleep, type Clock, type Random, type RetryPolicy } from '@nightporter/protocol';
+import type { CatchUpSign } from './catch-up-sign.js';
 import type { StoreCircuit } from './circuit.js';
 import type { CopyPorts } from './copy-ports.js';
 import type { Counters } from './counters.js';
@@ -57,6 +58,7 @@ export interface Engine<Session> {
   /** Rings when parked events may have become due. */
   readonly due: DueBell;
   readonly backlog: BacklogSign;
+  readonly catchUp: CatchUpSign;
   /** Rings for good when the consumer is to stop: nothing new is begun. */
   readonly stopping: Wakeup;
   /** Rings for good shortly before the drain ends: what still runs is rolled back. */

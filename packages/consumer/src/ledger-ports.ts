@@ -11,6 +11,11 @@ export interface AggregatePlace {
   readonly version: AggregateVersion;
 }
 
+/** A place that is asked about. Which event was seen there, where that is known, may only help to find it fast. */
+export interface LedgerPlace extends AggregatePlace {
+  readonly eventId?: EventId;
+}
+
 /** A published row, without what it holds. */
 export interface PublishedReference extends AggregatePlace {
   readonly eventId: EventId;
@@ -52,7 +57,7 @@ export interface ProducerLedger {
     limit: number;
     withArchive: boolean;
   }): Promise<PublishedPage>;
-  readVersions(places: readonly AggregatePlace[]): Promise<readonly LedgerAnswer[]>;
+  readVersions(places: readonly LedgerPlace[]): Promise<readonly LedgerAnswer[]>;
   countPublished?(afterMs: number): Promise<number>;
 }
 
@@ -91,6 +96,8 @@ export interface GroupRegistry {
 export interface GroupStanding {
   readonly state: 'bootstrapping' | 'live';
   readonly watermarkMs: number;
+  /** Those that are swept, where an adapter tells them. */
+  readonly topics?: readonly string[] | undefined;
 }
 
 /** Versions that keep parked ones waiting: from right behind the position up to right before the lowest parked one. */

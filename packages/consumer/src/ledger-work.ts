@@ -2,12 +2,12 @@ import { byLedger } from './decision.js';
 import type { Engine } from './engine.js';
 import { classify } from './failure.js';
 import { workOfLedger, type EventWork, type Work } from './incoming.js';
-import type { AggregatePlace, GroupProducer, LedgerAnswer } from './ledger-ports.js';
+import type { GroupProducer, LedgerAnswer, LedgerPlace } from './ledger-ports.js';
 import { settle } from './settle.js';
 
 /** A place, and what the ledger has there. */
 export interface Answered {
-  readonly place: AggregatePlace;
+  readonly place: LedgerPlace;
   readonly answer: LedgerAnswer;
   /** Who gave the answer; null where the aggregate is nobody's. */
   readonly producer: GroupProducer | null;
@@ -23,7 +23,7 @@ export interface Brought {
 /** Asks the producers one after another; an aggregate belongs to one of them, and to the others it is not committed. */
 export async function askLedgers(
   producers: readonly GroupProducer[],
-  places: readonly AggregatePlace[],
+  places: readonly LedgerPlace[],
 ): Promise<readonly Answered[]> {
   let answered = places.map((place): Answered => ({ place, answer: { kind: 'not-committed' }, producer: null }));
   for (const producer of producers) {
@@ -43,7 +43,7 @@ export async function askLedgers(
 export async function bring<Session>(
   engine: Engine<Session>,
   producers: readonly GroupProducer[],
-  places: readonly AggregatePlace[],
+  places: readonly LedgerPlace[],
 ): Promise<Brought> {
   const { ledgerBatchMax } = engine.options;
   const unavailable: Answered[] = [];

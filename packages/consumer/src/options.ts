@@ -78,6 +78,11 @@ export interface ConsumerOptions {
   readonly ledgerPageMax: number;
   /** Events that are read whole from the ledger, and parked, at once. */
   readonly ledgerBatchMax: number;
+  /**
+   * Events of a group's history that one transaction settles, after they went on record as begun: while the group is bootstrapping, and where
+   * more than so many of a page are missing. 1: each is parked first and runs in a transaction of its own, as whatever else the sweep finds.
+   */
+  readonly catchUpMax: number;
   /** How long the right to walk outlives a member that was killed. */
   readonly ledgerClaimMs: number;
   /** How often the broker's own dead letters are looked for; again at once while there are some. */
@@ -140,6 +145,7 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   ledgerOverlapMs: 60_000,
   ledgerPageMax: 500,
   ledgerBatchMax: 20,
+  catchUpMax: 64,
   ledgerClaimMs: 30_000,
   brokerDeadLettersEveryMs: 30_000,
   copyEveryMs: 1_000,
@@ -182,6 +188,7 @@ const POSITIVE_INTEGERS = [
   'ledgerOverlapMs',
   'ledgerPageMax',
   'ledgerBatchMax',
+  'catchUpMax',
   'ledgerClaimMs',
   'brokerDeadLettersEveryMs',
   'copyEveryMs',

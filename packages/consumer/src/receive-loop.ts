@@ -59,7 +59,7 @@ async function takeBatch<Session>(
     const repeats = engine.ports.duplicates === undefined ? NO_REPEATS : await confirmedRepeats(engine, works);
     const rest = works.filter((work) => !repeats.has(work));
     const begun = await beginBatch(engine, loop, rest);
-    const settled = begun === null ? 0 : await settleBatch(engine, begun);
+    const settled = begun === null ? 0 : await settleBatch(engine, begun, options);
     durable = durablePrefix(works, { repeats, settled });
   } finally {
     counters.inHand('batchesInHand', -1);

@@ -152,6 +152,10 @@ async function decideEvent<Session>(
   const decision: Decision = decide(work, sequence(around, message));
   // The ledger repeats nothing: what it found missing has been settled meanwhile.
   if (work.isFromLedger && decision.outcome.kind === 'duplicate') return;
+  if (decision.outcome.kind === 'gap' && isLeftToLedger(engine, work)) {
+    draft.silent.push('leftToLedger');
+    return;
+  }
   if (decision.outcome.kind === 'apply') await runHandlerOf(engine, transaction, work);
   const changes = changesOf(around, message, decision.outcome);
   const writes = groupChangesOf(work, changes, { occupant: view.occupant(work.event), parking: decision.parking });
@@ -160,6 +164,14 @@ async function decideEvent<Session>(
   draft.told.push(...toldOf(work, writes, decision.outcome));
   if (decision.outcome.kind === 'before-start') draft.silent.push('beforeStart');
   if (decision.outcome.kind === 'advance') draft.silent.push('advanced');
+}
+
+/**
+ * The walk of a history comes to what stands behind it, with its predecessors and in batches: parked it would run alone, and hold up the
+ * batches of its aggregate. Only what comes from the broker as it was written: the ledger has that.
+ */
+function isLeftToLedger<Session>({ catchUp }: Engine<Session>, work: EventWork): boolean {
+  return !work.isFromLedger && work.claim === null && work.content.kind !== 'defect' && catchUp.isOn(work.event.topic);
 }
 
 async function runHandlerOf<Session>(

@@ -13,6 +13,8 @@ export interface ConsumerSnapshot {
   readonly beforeStart: number;
   /** Positions that had been lost and were moved on by the inbox. */
   readonly advanced: number;
+  /** Messages that came too early while the walk of the group's history had still to come to them: it brings them. */
+  readonly leftToLedger: number;
   /** How often a message was parked, by the state it was parked in. */
   readonly parked: Readonly<Record<ParkedState, number>>;
   /** Unreadable messages and version conflicts, kept without sequence. */

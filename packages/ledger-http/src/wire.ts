@@ -132,7 +132,11 @@ export const headsAnswer = z.object({
 
 export const startedRequest = z.strictObject({ sinceMs: moment });
 
-export const standingAnswer = z.object({ state: z.enum(['bootstrapping', 'live']), watermarkMs: moment });
+export const standingAnswer = z.object({
+  state: z.enum(['bootstrapping', 'live']),
+  watermarkMs: moment,
+  topics: z.array(topic).optional().describe('Those that the group sweeps. An older server does not tell.'),
+});
 
 export const claimRequest = z.strictObject({ owner: text, durationMs: z.int().min(1).max(DAY_MS) });
 

@@ -122,6 +122,20 @@ export class FiledRows {
     return rows?.find(({ _id }) => _id === eventId) ?? null;
   }
 
+  /** Those of the events that lie in files, with one look into the catalogue. */
+  async findEvents(eventIds: readonly EventId[]): Promise<readonly OutboxDocument[]> {
+    const wanted = new Set<string>(eventIds);
+    const entries = await catalogueOf(this.#database)
+      .find<Entry>({ eventIds: { $in: [...eventIds] }, state: 'archived' }, { projection: ENTRY })
+      .toArray();
+    const found: OutboxDocument[] = [];
+    for (const entry of entries) {
+      const rows = (await this.#rowsOf(entry)) ?? [];
+      found.push(...rows.filter(({ _id }) => wanted.has(_id)));
+    }
+    return found;
+  }
+
   /** The versions right above `afterVersion` of an aggregate that lie in files which can be read, and the names of those. */
   async findVersions(
     aggregate: AggregateKey,

@@ -37,8 +37,9 @@ export function createGroupRegistry(options: {
 }
 
 async function standing(groups: Collection<GroupDocument>, group: string): Promise<GroupStanding | null> {
-  const found = await groups.findOne({ _id: group }, { projection: { state: 1, watermark: 1 } });
-  return found === null ? null : { state: found.state, watermarkMs: found.watermark.getTime() };
+  const found = await groups.findOne({ _id: group }, { projection: { state: 1, topics: 1, watermark: 1 } });
+  if (found === null) return null;
+  return { state: found.state, topics: found.topics, watermarkMs: found.watermark.getTime() };
 }
 
 function isPast(toMs: number): object {

@@ -1,12 +1,6 @@
-import type { AggregatePlace, LedgerAnswer, ProducerLedger, PublishedPage } from '@nightporter/consumer';
-import {
-  digestOf,
-  envelopeOf,
-  type OutboxDocument,
-  type OutboxHeadDocument,
-  type PublicationForm,
-} from '@nightporter/contracts';
-import { aggregateIdentity, aggregateKey, namespace, type AggregateKey } from '@nightporter/protocol';
+import type { ProducerLedger, PublishedPage } from '@nightporter/consumer';
+import type { OutboxDocument } from '@nightporter/contracts';
+import { aggregateKey } from '@nightporter/protocol';
 import type { Collection, Condition, Db, Filter, MongoClient } from 'mongodb';
 import { FiledRows } from './archive-catalogue.js';
 import type { ArchiveFiles } from './archive-files.js';
@@ -15,7 +9,7 @@ import { OUTBOX_COLLECTIONS } from './collections.js';
 import { durableDatabase } from './database.js';
 import { createDatabaseClock, type DatabaseClock } from './database-clock.js';
 import { guarded } from './driver-errors.js';
-import { outboxRow } from './outbox-rows.js';
+import { ArchiveSearch, readVersions } from './ledger-versions.js';
 
 /** Outbox, or an archive: published rows moved out of it. */
 type Documents = Collection<OutboxDocument>;
@@ -24,6 +18,7 @@ interface Reading {
   readonly database: Db;
   readonly filed: FiledRows;
   readonly clock: DatabaseClock;
+  readonly archives: ArchiveSearch;
 }
 
 export interface ProducerLedgerOptions {
@@ -41,7 +36,8 @@ export interface ProducerLedgerOptions {
 export function createProducerLedger({ client, database: name, files }: ProducerLedgerOptions): ProducerLedger {
   const database = durableDatabase(client, name);
   const filed = new FiledRows(database, files ?? null);
-  const reading: Reading = { database, filed, clock: createDatabaseClock(client) };
+  const archives = new ArchiveSearch(database);
+  const reading: Reading = { database, filed, archives, clock: createDatabaseClock(client) };
   const place = `the ledger of ${name}`;
   return {
     readPublished: (request) => guarded(`reading published rows of ${place}`, () => readPublished(reading, request)),
@@ -140,95 +136,4 @@ async function readRange(
   const toMs = last.publishedAt.getTime();
   const before = page.filter(({ publishedAt }) => publishedAt.getTime() < toMs);
   return { rows: [...before, ...(await find(last.publishedAt).toArray())], toMs };
-}
-
-async function readVersions(reading: Reading, places: readonly AggregatePlace[]): Promise<LedgerAnswer[]> {
-  // Heads first: what they count was committed, so a row that is found nowhere afterwards is gone.
-  const heads = await headsOf(reading, places);
-  const answers: LedgerAnswer[] = [];
-  const archives = new ArchiveSearch(reading.database);
-  for (const place of places) {
-    const isCommitted = (heads.get(place.aggregate) ?? 0) >= place.version;
-    const document = isCommitted ? await findVersion(reading, archives, place) : null;
-    if (document !== null) answers.push(answerOf(reading, document));
-    else answers.push({ kind: isCommitted ? 'deleted' : 'not-committed' });
-  }
-  return answers;
-}
-
-async function headsOf({ database }: Reading, places: readonly AggregatePlace[]): Promise<ReadonlyMap<string, number>> {
-  const ids: string[] = [...new Set(places.map(({ aggregate }): AggregateKey => aggregate))];
-  const heads = database.collection<OutboxHeadDocument>(OUTBOX_COLLECTIONS.heads);
-  const found = await heads.find({ _id: { $in: ids } }, { projection: { version: 1 } }).toArray();
-  return new Map(found.map((head) => [head._id, head.version]));
-}
-
-/** Outbox, archive, outbox: a row that moves into the archive in between is seen in one of them. */
-async function findVersion(
-  { database, filed }: Reading,
-  archives: ArchiveSearch,
-  { aggregate, version }: AggregatePlace,
-): Promise<OutboxDocument | null> {
-  const outbox = database.collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox);
-  const filter = { ...aggregateIdentity(aggregate), aggregateVersion: version };
-  return (
-    (await outbox.findOne(filter)) ??
-    (await archives.findOne(filter)) ??
-    (await filed.findVersion(aggregate, version)) ??
-    (await outbox.findOne(filter))
-  );
-}
-
-/** Looks for rows in every archive, first where the last one was: who asks for many asks for neighbours. */
-class ArchiveSearch {
-  readonly #database: Db;
-  #known: readonly Documents[] = [];
-
-  constructor(database: Db) {
-    this.#database = database;
-  }
-
-  async findOne(filter: Filter<OutboxDocument>): Promise<OutboxDocument | null> {
-    const known = await this.#findIn(this.#known, filter);
-    if (known !== null) return known;
-    // Asked anew: a row may have moved just now, into an archive that was not there when the others were listed.
-    const listed = (await archivesOf(this.#database)).map(({ documents }) => documents);
-    const names = new Set(this.#known.map(({ collectionName }) => collectionName));
-    const fresh = listed.filter(({ collectionName }) => !names.has(collectionName));
-    this.#known = [...this.#known, ...fresh];
-    return this.#findIn(fresh, filter);
-  }
-
-  async #findIn(archives: readonly Documents[], filter: Filter<OutboxDocument>): Promise<OutboxDocument | null> {
-    for (const archive of archives) {
-      const found = await archive.findOne(filter);
-      if (found === null) continue;
-      this.#known = [archive, ...this.#known.filter((other) => other !== archive)];
-      return found;
-    }
-    return null;
-  }
-}
-
-function answerOf({ database }: Reading, document: OutboxDocument): LedgerAnswer {
-  if (document.status === 'DEAD') return { kind: 'dead' };
-  const { publishedAt, status } = document;
-  if (status !== 'PUBLISHED' || !(publishedAt instanceof Date)) return { kind: 'unpublished' };
-  const row = outboxRow(namespace(`${database.databaseName}.${OUTBOX_COLLECTIONS.outbox}`), document, null);
-  const form: PublicationForm = document.publication?.form ?? row.form;
-  const envelope = envelopeOf(row, form);
-  return {
-    kind: 'published',
-    publishedAtMs: publishedAt.getTime(),
-    event: {
-      envelope,
-      aggregate: aggregateKey(row),
-      topic: row.topic,
-      form,
-      // As the relay sends it: the digest of an original was made when it was written.
-      digest: form === 'original' ? row.digest : digestOf(envelope),
-      messageId: document.publication?.messageId ?? `ledger:${row.eventId}`,
-      ...(row.createdAtMs === undefined ? {} : { createdAtMs: row.createdAtMs }),
-    },
-  };
 }

@@ -15,22 +15,24 @@ export async function createLedgerWorld(): Promise<MemoryWorld> {
   return world;
 }
 
-/** Commits one event after another of an aggregate; `OrderPaid`, which the members handle. */
-export function commitOrders(world: MemoryWorld, aggregateId: string, count: number): readonly OutboxRow[] {
-  return Array.from({ length: count }, (_, index) =>
-    world.database.outbox.commit([
-      {
-        namespace: namespace('orders.outbox'),
-        eventId: eventId(`${aggregateId}-${index + 1}`),
-        source: 'orders',
-        aggregateType: 'order',
-        aggregateId,
-        eventType: 'OrderPaid',
-        topic: TOPIC,
-        payload: { number: index + 1 },
-      },
-    ]),
-  ).flat();
+/** Commits one event after another of an aggregate, behind the `known` first ones; `OrderPaid`, which the members handle. */
+export function commitOrders(world: MemoryWorld, aggregateId: string, count: number, known = 0): readonly OutboxRow[] {
+  return Array.from({ length: count }, (_, offset) => known + offset)
+    .map((index) =>
+      world.database.outbox.commit([
+        {
+          namespace: namespace('orders.outbox'),
+          eventId: eventId(`${aggregateId}-${index + 1}`),
+          source: 'orders',
+          aggregateType: 'order',
+          aggregateId,
+          eventType: 'OrderPaid',
+          topic: TOPIC,
+          payload: { number: index + 1 },
+        },
+      ]),
+    )
+    .flat();
 }
 
 /** Sends and marks, as the relay does; what is `lost` the broker takes and loses. */

@@ -1,4 +1,4 @@
-import type { ConsumerOptions, DuplicateFilter, GroupStore } from '@nightporter/consumer';
+import type { ConsumerOptions, ConsumerPorts, DuplicateFilter, GroupStore } from '@nightporter/consumer';
 import type { Catalogue, EventDefinition } from '@nightporter/contracts';
 import { NightporterError } from '@nightporter/protocol';
 import type { ConfigOf, Logger, ServiceDefinition, SettingTable } from '@nightporter/runtime';
@@ -70,6 +70,8 @@ export interface ConsumerDefinition<
 export interface WorkerParts {
   /** Stands between engine and database; tests put faults here. */
   readonly storeOf?: (store: GroupStore<ClientSession>) => GroupStore<ClientSession>;
+  /** Stands between engine and everything else that it uses, `storeOf` included. */
+  readonly portsOf?: (ports: ConsumerPorts<ClientSession>) => ConsumerPorts<ClientSession>;
 }
 
 /**

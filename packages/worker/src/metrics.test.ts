@@ -26,6 +26,7 @@ const snapshot: ConsumerSnapshot = {
   duplicates: 1,
   beforeStart: 0,
   advanced: 0,
+  leftToLedger: 0,
   parked: { gap: 3, behind: 0, retry: 0, dead: 0 },
   setAside: 0,
   filterConfirmed: 0,

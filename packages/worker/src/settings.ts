@@ -153,6 +153,14 @@ export function workerSettings({ port, database, group }: WorkerDefaults) {
       default: '10000',
       description: 'Age of a published event at which the group no longer waits for the broker to bring it.',
     }),
+    catchUpMax: setting({
+      name: 'CATCH_UP_MAX',
+      kind: integer({ min: 1, max: 512 }),
+      unit: 'events',
+      default: '64',
+      description:
+        'Most events of its history that one transaction settles while the group catches up from the ledger; 1: each runs in a transaction of its own, at a fraction of the speed.',
+    }),
     sloLatencyMs: setting({
       name: 'SLO_LATENCY_MS',
       kind: integer({ min: 1, max: 3_600_000 }),

@@ -61,7 +61,7 @@ export async function startWorker<Events extends readonly EventDefinition[], Own
 async function open<Events extends readonly EventDefinition[], Own extends SettingTable>(
   definition: ConsumerDefinition<Events, Own>,
   context: ServiceContext<ConfigOf<WorkerSettings & Own>>,
-  { opened, storeOf = (store) => store }: WorkerParts & { opened: Opened },
+  { opened, portsOf = (ports) => ports, storeOf = (store) => store }: WorkerParts & { opened: Opened },
 ): Promise<{ readonly consumer: Consumer; readonly companion: Companion | null }> {
   const { catalogue, handlers, prepare, source } = definition;
   const { logger, signal } = context;
@@ -124,7 +124,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const { copiesDeadLetters } = config;
   const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs, copiesDeadLetters });
   consumer = createConsumer<ClientSession>(
-    {
+    portsOf({
       ...(await subscribe(subscriptions, { config, connection, opened })),
       store: storeOf(stores.store),
       parked: stores.parked,
@@ -146,7 +146,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
         observer.observe(event);
         told.observe(event);
       },
-    },
+    }),
     {
       ...definition.tuning,
       group: groupId(config.group),
@@ -167,10 +167,11 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
 
 /** What the engine is told of the settings. */
 function engineOptions(config: ConfigOf<WorkerSettings>) {
-  const { attemptsMax, commitMax, gapWaitMs, invisibleMs, ledgerEveryMs, ledgerLagMs, receiveLoops, receiveMax } =
-    config;
+  const { attemptsMax, catchUpMax, commitMax, gapWaitMs, invisibleMs, ledgerEveryMs, ledgerLagMs } = config;
+  const { receiveLoops, receiveMax } = config;
   return {
     attemptsMax,
+    catchUpMax,
     commitMax,
     gapWaitMs,
     invisibleMs,

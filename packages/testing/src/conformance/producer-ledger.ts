@@ -151,6 +151,22 @@ function describeVersions(makeFixture: () => Promise<LedgerFixture>): void {
     });
   });
 
+  it('answers for the place, also where the event that was seen there is told, and where that was another', async () => {
+    const fixture = await makeFixture();
+    const [here, moved, gone] = await Promise.all(
+      ['a', 'b', 'c'].map(async (name) => (await fixture.commit([{ aggregateId: uniqueId(name) }]))[0]!),
+    );
+    await publish(fixture, [here!, moved!, gone!]);
+    await fixture.retire(moved!, 'archive');
+    await fixture.retire(gone!, 'delete');
+    const places = [here!, moved!, gone!].map(placeOf);
+    const answers = await fixture.ledger.readVersions(places);
+    expect(answers.map(({ kind }) => kind)).toEqual(['published', 'published', 'deleted']);
+    expect(await fixture.ledger.readVersions([here!, moved!, gone!].map(referenceOf))).toEqual(answers);
+    const misled = { ...placeOf(moved!), eventId: here!.eventId };
+    expect(await fixture.ledger.readVersions([misled, referenceOf(gone!)])).toEqual(answers.slice(1));
+  });
+
   it('explains what cannot be had, each in its place', async () => {
     const fixture = await makeFixture();
     const [waiting] = await fixture.commit([{ aggregateId: uniqueId('a') }]);

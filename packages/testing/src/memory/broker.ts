@@ -129,6 +129,14 @@ export class MemoryTopic {
     return [];
   }
 
+  /** As a new group begins: what is stored already it does not get. */
+  skipAll(group: string): void {
+    for (const [queue, progress] of this.#progressOf(group).entries()) {
+      progress.committed = this.#queues[queue]?.length ?? 0;
+      progress.persisted = progress.committed;
+    }
+  }
+
   /** How many messages a group has not acknowledged. */
   backlogOf(group: string): number {
     return this.#progressOf(group).reduce((sum, progress, index) => {

@@ -47,7 +47,9 @@ export class MemoryGroupRegistry {
 
   standing(group: string): GroupStanding | null {
     const entry = this.groups.get(group);
-    return entry === undefined ? null : { state: entry.state, watermarkMs: entry.watermarkMs };
+    if (entry === undefined) return null;
+    const { state, topics, watermarkMs } = entry;
+    return { state, topics, watermarkMs };
   }
 
   advance(group: string, { floorMs, toMs }: { toMs: number; floorMs: number }): void {

@@ -84,6 +84,15 @@ export class Assertions {
     return this.#rows.get(eventId);
   }
 
+  /** Whether the watermark of a group that came late, and so has a history to walk, has still to pass the row. */
+  isAhead(group: string, { eventId }: StoredRow): boolean {
+    const { groups, outbox } = this.#watched.database;
+    const entry = groups.groups.get(group);
+    const row = outbox.find(eventId);
+    if (entry === undefined || entry.floorMs === 0 || row === undefined) return false;
+    return row.publishedAtMs === null || row.publishedAtMs > entry.watermarkMs;
+  }
+
   eventAt(aggregate: string, version: number): EventId | undefined {
     return this.#places.get(`${aggregate}#${version}`);
   }

@@ -2,7 +2,7 @@ import { createRelayDatabase, MemoryBroker, MemoryGroup, type RelayDatabase } fr
 import type { Shard } from '@nightporter/relay';
 import { Assertions, type Report } from './assertions.js';
 import type { Knobs } from './knobs.js';
-import { GROUPS, layOutAggregates, layOutShards, topicsOf, type SimulatedAggregate } from './layout.js';
+import { GROUPS, lateGroupOf, layOutAggregates, layOutShards, topicsOf, type SimulatedAggregate } from './layout.js';
 import { Plans } from './plans.js';
 import type { SeededRandom } from './random.js';
 import { Schedule } from './schedule.js';
@@ -90,7 +90,10 @@ export function createCluster(random: SeededRandom, knobs: Knobs, options: { tel
     if (isLost) trace.note('the broker loses a message', () => row.eventId);
     return isLost;
   };
-  for (const { name, topics } of groups) database.groups.register(name, { topics });
+  // Nothing is there yet: from now on is from the beginning on, without a history.
+  for (const { name, topics } of groups) {
+    if (name !== lateGroupOf(knobs)) database.groups.register(name, { topics, from: 'now' });
+  }
   return {
     knobs,
     random,

@@ -61,7 +61,7 @@ export class GroupWatch {
     }
     const row = this.#assertions.rowOf(eventId);
     if (row === undefined) return;
-    if (this.#isAccountedFor(row)) return;
+    if (this.#isAccountedFor(row) || this.#assertions.isAhead(this.#group.name, row)) return;
     this.#report('I9 ack last', `${nameOf(row)} was acknowledged without a durable outcome`);
   }
 

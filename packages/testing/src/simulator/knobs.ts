@@ -67,6 +67,8 @@ export interface Knobs {
   readonly corruptCopies: boolean;
   /** Three relays share four shards, each its fair part; they join and leave. */
   readonly sharing: boolean;
+  /** One group comes when there are events already: registered from the beginning, while the broker gives it what is new. */
+  readonly lateGroup: boolean;
 }
 
 /** Histories range from nearly calm to everything at once: each kind of trouble is easier to understand without the others. */
@@ -120,6 +122,7 @@ export function drawKnobs(random: SeededRandom): Knobs {
     topicAway: on(),
     corruptCopies: on(),
     sharing: random.chance(0.35),
+    lateGroup: random.chance(0.4),
   };
 }
 
@@ -170,4 +173,5 @@ export const NO_FAULTS: Knobs = {
   topicAway: false,
   corruptCopies: false,
   sharing: false,
+  lateGroup: false,
 };

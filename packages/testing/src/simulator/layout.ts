@@ -25,6 +25,11 @@ export const EMITTED = {
 
 export const GROUPS = ['group-1', 'group-2'] as const;
 
+/** The group that comes when there are events already, if one does. */
+export function lateGroupOf(knobs: Knobs): string | null {
+  return knobs.lateGroup ? EMITTED.readBy : null;
+}
+
 /** Every second aggregate is of another type, with a topic of its own. */
 export function layOutAggregates(knobs: Knobs): readonly SimulatedAggregate[] {
   return Array.from({ length: knobs.aggregates }, (_, index) => {

@@ -1,9 +1,7 @@
 import {
   type ConsumerPorts,
   type EventPlace,
-  type GapFinder,
   type GroupChange,
-  type GroupProducer,
   type GroupState,
   type GroupTransaction,
   type Position,
@@ -141,49 +139,6 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
     breaks: ['I9 ack last'],
     consumer: (ports) => withSaves(ports, (changes) => without(changes, 'park')),
   },
-  {
-    name: 'no-ledger-sweep',
-    removes: 'what the broker loses is found in the ledger (I14)',
-    breaks: ['history: lost'],
-    consumer: (ports) => ({ ...ports, ledgerSweep: { gaps: NO_GAPS, producers: [] } }),
-  },
-  {
-    name: 'no-walk',
-    removes: 'published rows are compared with what the group has, also where no gap shows (I14)',
-    breaks: ['history: lost'],
-    consumer: (ports) =>
-      withProducers(ports, (producer) => ({
-        ...producer,
-        registry: { ...producer.registry, claim: () => Promise.resolve({ kind: 'held' }) },
-      })),
-  },
-  {
-    name: 'watermark-first',
-    removes: 'the watermark follows what is settled or parked (I14)',
-    breaks: ['I14 complete'],
-    consumer: (ports) =>
-      withProducers(ports, ({ ledger, registry }) => {
-        let floorMs = 0;
-        return {
-          registry: {
-            ...registry,
-            async claim(request) {
-              const claim = await registry.claim(request);
-              if (claim.kind === 'claimed') floorMs = claim.floorMs;
-              return claim;
-            },
-          },
-          ledger: {
-            readVersions: (places) => ledger.readVersions(places),
-            async readPublished(request) {
-              const page = await ledger.readPublished(request);
-              await registry.advance({ toMs: page.toMs, floorMs });
-              return page;
-            },
-          },
-        };
-      }),
-  },
 ];
 
 function acknowledgedFirst(subscriber: Subscriber): Subscriber {
@@ -195,14 +150,6 @@ function acknowledgedFirst(subscriber: Subscriber): Subscriber {
       return deliveries;
     },
   };
-}
-
-const NO_GAPS: GapFinder = { find: () => Promise.resolve({ gaps: [], after: null }) };
-
-function withProducers(ports: Ports, wrap: (producer: GroupProducer) => GroupProducer): Ports {
-  const { ledgerSweep } = ports;
-  if (ledgerSweep === undefined) return ports;
-  return { ...ports, ledgerSweep: { ...ledgerSweep, producers: ledgerSweep.producers.map(wrap) } };
 }
 
 function withSaves(ports: Ports, edit: (changes: readonly GroupChange[]) => readonly GroupChange[]): Ports {

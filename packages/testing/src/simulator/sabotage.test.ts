@@ -27,6 +27,9 @@ const TROUBLES: Readonly<Record<string, Partial<Knobs>>> = {
   'no-ledger-sweep': { lostMessages: 0.1, events: 40 },
   'no-walk': { lostMessages: 0.1, events: 40 },
   'watermark-first': { lostMessages: 0.1, events: 40 },
+  'mark-after': { lateGroup: true, crashPoison: true, resolveAll: false, events: 60 },
+  'mark-not-consulted': { lateGroup: true, crashPoison: true, resolveAll: false, events: 60 },
+  'watermark-at-mark': { lateGroup: true, events: 60 },
   'corrupt-squatters': { corruptCopies: true, brokerOutages: true, slowness: 4, events: 60 },
   'dropped-failures': { poison: true, events: 40 },
 };

@@ -3,6 +3,7 @@ import type { MemorySession } from '../memory/index.js';
 import type { RelayPorts } from '@nightporter/relay';
 import type { Cluster } from './cluster.js';
 import { CONSUMER_SABOTAGES } from './sabotage-consumer.js';
+import { LEDGER_SABOTAGES } from './sabotage-ledger.js';
 import { RELAY_SABOTAGES } from './sabotage-relay.js';
 
 /**
@@ -24,4 +25,4 @@ export interface Sabotage {
   readonly consumer?: (ports: ConsumerPorts<MemorySession>, cluster: Cluster) => ConsumerPorts<MemorySession>;
 }
 
-export const SABOTAGES: readonly Sabotage[] = [...RELAY_SABOTAGES, ...CONSUMER_SABOTAGES];
+export const SABOTAGES: readonly Sabotage[] = [...RELAY_SABOTAGES, ...CONSUMER_SABOTAGES, ...LEDGER_SABOTAGES];

@@ -3,6 +3,7 @@ import { startChaos, endChaos } from './chaos.js';
 import { createCluster, type Cluster, type Finding } from './cluster.js';
 import { FLOW_MS, eventsThatFlow, reportStanding } from './flow.js';
 import { drawKnobs, type Knobs } from './knobs.js';
+import { lateGroupOf } from './layout.js';
 import { startOperators } from './operators.js';
 import { startProducer } from './producer.js';
 import { seededRandom, type SeededRandom } from './random.js';
@@ -55,7 +56,9 @@ export async function simulate(options: SimulationOptions): Promise<SimulationRe
   const relays = createRelayProcesses(cluster, sabotage);
   const workers = createWorkerProcesses(cluster, sabotage);
   const processes = [...relays, ...workers];
-  for (const process of processes) process.start();
+  const isLate = (process: SimulatedProcess): boolean => process.name.startsWith(lateGroupOf(knobs) ?? 'no process');
+  for (const process of processes) if (!isLate(process)) process.start();
+  if (knobs.lateGroup) startLateGroup(cluster, workers.filter(isLate));
   startProducer(cluster, FAULTS_END_MS);
   startOperators(cluster);
   startChaos(cluster, { relays, workers });
@@ -101,6 +104,22 @@ function setStartVersions({ aggregates, groups, assertions }: Cluster, random: S
     group.memory.startAt(aggregate, version);
     assertions.group(group.name).startAt(aggregate, version);
   }
+}
+
+/** Known to the broker, then registered, then received for: nothing falls between the history and what is new. */
+function startLateGroup(
+  { broker, database, groups, knobs, random, schedule, trace }: Cluster,
+  workers: readonly SimulatedProcess[],
+): void {
+  schedule.after(random.between(500, 12_000), () => {
+    for (const { name, topics } of groups) {
+      if (name !== lateGroupOf(knobs)) continue;
+      trace.note('a group comes late', () => name);
+      for (const topic of topics) broker.topic(topic).skipAll(name);
+      database.groups.register(name, { topics });
+    }
+    for (const worker of workers) worker.start();
+  });
 }
 
 async function comeToRest(cluster: Cluster, processes: readonly SimulatedProcess[]): Promise<void> {

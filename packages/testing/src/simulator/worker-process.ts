@@ -54,6 +54,7 @@ function drawConsumerOptions({ random }: Cluster): Omit<Parameters<typeof create
     gapWaitMs: random.pick([1, 1_000]),
     gapEveryMs: 800,
     gapMax: random.pick([1, 100]),
+    catchUpMax: random.pick([1, 2, 5, 64]),
   };
 }
 

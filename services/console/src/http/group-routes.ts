@@ -38,7 +38,8 @@ export const groupRoutes: FastifyPluginCallbackZod<{ producerOf: (name: string) 
   app.get('/groups/:group', { schema: look }, async ({ params: { group, producer } }) => {
     const standing = await producerOf(producer).registryOf(group).standing();
     if (standing === null) throw groupUnknown(producer, group);
-    return standing;
+    const { topics, ...rest } = standing;
+    return topics === undefined ? rest : { ...rest, topics: [...topics] };
   });
 
   const claim = {

@@ -1,10 +1,11 @@
 /**
  * A worker for the proofs: its effect is one entry in a journal that would show a double. Events tell it to fail, to end its process, or
- * to be slow, so that what goes wrong is in the history of the test and not in the program.
+ * to be slow, so that what goes wrong is in the history of the test and not in the program; but for where it is killed while it settles a history.
  */
 import { runService } from '@nightporter/runtime';
 import { defineConsumer } from '@nightporter/worker';
 import { setTimeout as delay } from 'node:timers/promises';
+import { killPoints } from './kill-points.js';
 import { enterJournal, EXIT_CODE, journalCatalogue, journalCollections, prepareJournal } from './journal.js';
 
 const retryDelayMs = Number(process.env['RETRY_DELAY_MS'] ?? '200');
@@ -15,27 +16,30 @@ const topic = process.env['PRODUCER_TOPIC'] ?? 'samples';
 const catalogue = journalCatalogue(topic);
 
 await runService(
-  defineConsumer({
-    name: 'journal-worker',
-    description: 'Writes a journal of what it was given.',
-    port: 0,
-    database: 'journal',
-    group: 'journal',
-    source: 'journal',
-    catalogue,
-    subscriptions: [{ producer: 'producer', topic, topicSetting: 'PRODUCER_TOPIC' }],
-    tuning: { retryScheduleMs: [retryDelayMs], claimMs, handlerMs },
-    prepare: ({ database }) => prepareJournal(database),
-    handlers: ({ database }) => ({
-      SampleHappened: async ({ event, session, attempt }) => {
-        const { failures = 0, exits = false, offends = false, takesMs = 0 } = event.data.orders;
-        await enterJournal(database, { event, session, attempt });
-        if (takesMs > 0) await delay(takesMs);
-        if (exits) process.exit(EXIT_CODE);
-        if (offends)
-          await journalCollections(database).counts.insertOne({ _id: event.aggregateId, entries: 0 }, { session });
-        if (attempt <= failures) throw new Error(`told to fail in its first ${failures} attempts`);
-      },
-    }),
-  }),
+  defineConsumer(
+    {
+      name: 'journal-worker',
+      description: 'Writes a journal of what it was given.',
+      port: 0,
+      database: 'journal',
+      group: 'journal',
+      source: 'journal',
+      catalogue,
+      subscriptions: [{ producer: 'producer', topic, topicSetting: 'PRODUCER_TOPIC' }],
+      tuning: { retryScheduleMs: [retryDelayMs], claimMs, handlerMs },
+      prepare: ({ database }) => prepareJournal(database),
+      handlers: ({ database }) => ({
+        SampleHappened: async ({ event, session, attempt }) => {
+          const { failures = 0, exits = false, offends = false, takesMs = 0 } = event.data.orders;
+          await enterJournal(database, { event, session, attempt });
+          if (takesMs > 0) await delay(takesMs);
+          if (exits) process.exit(EXIT_CODE);
+          if (offends)
+            await journalCollections(database).counts.insertOne({ _id: event.aggregateId, entries: 0 }, { session });
+          if (attempt <= failures) throw new Error(`told to fail in its first ${failures} attempts`);
+        },
+      }),
+    },
+    { portsOf: killPoints(process.env) },
+  ),
 );
