@@ -4,11 +4,12 @@ import { startStack, type Stack } from '@nightporter/embedded';
 import { Command, InvalidArgumentError } from 'commander';
 import { auditBenchmark } from './bench/audit.js';
 import type { Benchmark } from './bench/benchmark.js';
+import { catchUp } from './bench/catch-up.js';
 import { groupCommit } from './bench/group-commit.js';
 import { retention } from './bench/retention.js';
 import { warehouse } from './bench/warehouse.js';
 
-const BENCHMARKS: readonly Benchmark[] = [groupCommit, auditBenchmark, warehouse, retention];
+const BENCHMARKS: readonly Benchmark[] = [groupCommit, catchUp, auditBenchmark, warehouse, retention];
 
 type Undo = () => Promise<void>;
 

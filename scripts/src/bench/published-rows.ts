@@ -8,10 +8,11 @@ export interface PublishedRows {
   readonly database: string;
   readonly topic: string;
   readonly count: number;
-  readonly publishedAt: Date;
+  /** By the number of the row. */
+  readonly publishedAt: (number: number) => Date;
 }
 
-/** Rows as the relay leaves them, published at one moment, ten of each aggregate. */
+/** Rows as the relay leaves them, ten of each aggregate. */
 export async function writePublishedRows(client: MongoClient, rows: PublishedRows): Promise<void> {
   const outbox = client.db(rows.database).collection<OutboxDocument>('outbox');
   for (let from = 0; from < rows.count; from += INSERTED_AT_ONCE) {
@@ -22,7 +23,8 @@ export async function writePublishedRows(client: MongoClient, rows: PublishedRow
 
 const ROWS_OF_AN_AGGREGATE = 10;
 
-function publishedRow({ topic, publishedAt }: PublishedRows, number: number): OutboxDocument {
+function publishedRow({ topic, ...rows }: PublishedRows, number: number): OutboxDocument {
+  const publishedAt = rows.publishedAt(number);
   const aggregateId = `old-${Math.floor(number / ROWS_OF_AN_AGGREGATE)}`;
   const version = (number % ROWS_OF_AN_AGGREGATE) + 1;
   const row = measuredRow(topic, aggregateId, version);

@@ -116,7 +116,12 @@ async function prepare(context: BenchmarkContext, client: MongoClient, database:
   await ensureOutboxCollections(client, database);
   await client.db(database).createCollection('documents');
   const publishedAt = new Date(Date.now() - AGE_MS);
-  await writePublishedRows(client, { database, topic: TOPIC, count: numberOf(context, 'rows'), publishedAt });
+  await writePublishedRows(client, {
+    database,
+    topic: TOPIC,
+    count: numberOf(context, 'rows'),
+    publishedAt: () => publishedAt,
+  });
   await registerGroup(client, database, { group: 'bench', topics: [TOPIC] });
   const groups = client.db(database).collection<GroupDocument>(OUTBOX_COLLECTIONS.groups);
   await groups.updateOne({ _id: 'bench' }, { $set: { watermark: new Date() } });
