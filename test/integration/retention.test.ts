@@ -195,8 +195,9 @@ describe('retention', () => {
     await group('one', 1);
     // Into an archive, since a group from the beginning is refused where anything is gone for good.
     const result = await retention({ batchRowsMax: 2, destination: { kind: 'collections', bucket: 'day' } }).run({
-      progress: ({ batches }) =>
-        batches === 1 ? registerGroup(client, database, { group: 'late', topics: [TOPIC] }) : undefined,
+      progress: async ({ batches }) => {
+        if (batches === 1) await registerGroup(client, database, { group: 'late', topics: [TOPIC] });
+      },
     });
     expect(result).toMatchObject({ rows: 2, held: [{ because: { group: 'late' } }] });
     expect(await left()).toHaveLength(4);
