@@ -62,18 +62,18 @@ export function archiveFilesConformance(name: string, makeFixture: () => Promise
       'refuses the name %j, which may lead out of it',
       async (bad) => {
         const files = await opened();
-        for (const refused of [files.write(bad, everyByte), files.read(bad), files.remove(bad)])
-          await expect(refused).rejects.toMatchObject({ code: 'NP_ARCHIVE_FAILED' });
+        const calls = [() => files.write(bad, everyByte), () => files.read(bad), () => files.remove(bad)];
+        for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'NP_ARCHIVE_FAILED' });
       },
     );
 
     it('says what it could not do with which file, and why, where it cannot be reached', async () => {
       const files = await (await makeFixture()).openUnreachable();
       for (const [operation, failing] of [
-        ['writing', files.write('a/1', everyByte)],
-        ['reading', files.read('a/1')],
+        ['writing', () => files.write('a/1', everyByte)],
+        ['reading', () => files.read('a/1')],
       ] as const) {
-        await expect(failing).rejects.toMatchObject({
+        await expect(failing()).rejects.toMatchObject({
           code: 'NP_ARCHIVE_FAILED',
           message: expect.stringMatching(new RegExp(`^${operation} a/1 in the archive.*: .*[A-Za-z]{4}`)) as string,
         });
