@@ -43,10 +43,21 @@ describe('alarms', () => {
   });
 
   const hasPromtool = spawnSync('promtool', ['--version']).error === undefined;
-  it.skipIf(!hasPromtool)('fire there and nowhere else, as promtool runs them', { timeout: 300_000 }, () => {
+  it.skipIf(!hasPromtool)('fire there and nowhere else, as promtool runs them', { timeout: 300_000 }, (context) => {
     const check = spawnSync('promtool', ['check', 'rules', ...prometheusFiles('rules')], { encoding: 'utf8' });
     expect(check.status, check.stdout + check.stderr).toBe(0);
     const run = spawnSync('promtool', ['test', 'rules', ...prometheusFiles('tests')], { encoding: 'utf8' });
     expect(run.status, run.stdout + run.stderr).toBe(0);
+    const situations = prometheusFiles('tests')
+      .map((file) => readFileSync(file, 'utf8'))
+      .join('\n');
+    const count = (pattern: RegExp): number => [...situations.matchAll(pattern)].length;
+    const figures = {
+      alarms: alerts.length,
+      'situations in which they fire': count(/exp_alerts:\n\s+- exp_labels/g),
+      'in which they do not': count(/exp_alerts: \[\]/g),
+    };
+    // Printed by the tests' reporter, which prints what it finds there.
+    Object.assign(context.task.meta, { figures, engine: 'promtool' });
   });
 });

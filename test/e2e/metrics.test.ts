@@ -5,8 +5,13 @@ import { METRIC_LABELS, PROCESS_METRICS, type MetricTable } from '@nightporter/r
 import { CONSUMER_METRICS } from '@nightporter/worker';
 import type { MongoClient } from 'mongodb';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import parse, { type MetricFamily } from 'parse-prometheus-text-format';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { prometheusFiles, prometheusRules } from '../../scripts/src/promql.js';
+import { showFigures } from '../support/figures.js';
 import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
 import { buildPrograms, runService, until, untilReady, type Program, type ServiceName } from './programs.js';
 
@@ -131,9 +136,40 @@ function unseen(service: Service): readonly string[] {
   return declared.map(({ name }) => name).filter((name) => (families.get(name)?.metrics ?? []).length === 0);
 }
 
+const promtool = spawnSync('promtool', ['--version']);
+const HELD_MINUTES = 60;
+
+/** Which alarms promtool says fire where everything stays as it was scraped for so long, but for the metrics that are `changed`. */
+function alarmsOf(
+  alerts: readonly string[],
+  changed: Readonly<Record<string, number>>,
+): { readonly status: number | null; readonly fired: readonly string[] } {
+  const series = SERVICES.flatMap((service) => {
+    const place = { job: 'nightporter', instance: service };
+    const all = [{ name: 'up', labels: {}, value: 1 }, ...samplesOf(service)];
+    return all.map(({ labels, name, value }) => {
+      const written = Object.entries({ ...labels, ...place }).map(([label, text]) => `${label}="${text}"`);
+      return { series: `${name}{${written.join(',')}}`, values: `${changed[name] ?? value}+0x${HELD_MINUTES}` };
+    });
+  });
+  const expected = alerts.map((alertname) => ({ eval_time: `${HELD_MINUTES}m`, alertname, exp_alerts: [] }));
+  const tests = [{ interval: '1m', input_series: series, alert_rule_test: expected }];
+  const folder = mkdtempSync(join(tmpdir(), 'nightporter-'));
+  onTestFinished(() => {
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const file = join(folder, 'clean.json');
+  writeFileSync(file, JSON.stringify({ rule_files: prometheusFiles('rules'), evaluation_interval: '1m', tests }));
+  const run = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' });
+  const told = `${run.stdout}${run.stderr}`;
+  return { status: run.status, fired: [...told.matchAll(/alertname: ?(\w+)/g)].map(([, name]) => name!) };
+}
+
 describe('/metrics of every process', () => {
-  it.each(SERVICES)('of %s shows every metric that is declared, with its kind and meaning', (service) => {
+  it.for(SERVICES)('of %s shows every metric that is declared, with its kind and meaning', (service, context) => {
     expect(unseen(service)).toEqual([]);
+    const declared = Object.keys(OWN_TABLE[service]).length + Object.keys(PROCESS_METRICS).length;
+    showFigures(context, { declared, unseen: 0, samples: samplesOf(service).length });
     const families = familiesOf(service);
     for (const { name, kind, help } of Object.values(OWN_TABLE[service])) {
       expect(families.get(name)).toMatchObject({ type: kind.toUpperCase(), help });
@@ -149,7 +185,6 @@ describe('/metrics of every process', () => {
     expect(samples.filter((sample) => sample.labels['service'] !== service)).toEqual([]);
   });
 
-  const promtool = spawnSync('promtool', ['--version']);
   it.skipIf(promtool.error !== undefined).each(SERVICES)('of %s satisfies promtool', (service) => {
     // What Node measures of itself is named by its client library.
     const own = texts
@@ -159,6 +194,23 @@ describe('/metrics of every process', () => {
     const check = spawnSync('promtool', ['check', 'metrics'], { input: `${own.join('\n')}\n`, encoding: 'utf8' });
     expect([check.status, check.stderr, check.stdout]).toEqual([0, '', '']);
   });
+
+  it.skipIf(promtool.error !== undefined)(
+    'sets off no alarm where nothing is wrong, and one where something is',
+    (context) => {
+      const alerts = prometheusRules().flatMap(({ alert }) => alert ?? []);
+      expect(alarmsOf(alerts, {})).toEqual({ status: 0, fired: [] });
+      const { fired } = alarmsOf(alerts, { nightporter_relay_shard_state: 0, nightporter_consumer_parked_events: 1 });
+      expect(fired).toEqual(
+        expect.arrayContaining(['NightporterRelayStopped', 'NightporterDeadLetter', 'NightporterSetAside']),
+      );
+      showFigures(context, {
+        alarms: alerts.length,
+        'firing in this clean run': 0,
+        'firing where the relay has stopped and events are parked': fired.length,
+      });
+    },
+  );
 
   it('says what has happened', () => {
     const { group } = names;

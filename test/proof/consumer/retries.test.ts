@@ -7,6 +7,7 @@ import { JOURNAL_PROGRAMS, openJournalGroup, untilSettled, type JournalGroup } f
 import { openJournalWorld, type JournalWorld } from '../support/journal-world.js';
 import { expectAllOnce } from '../support/judge.js';
 import { journalCatalogue } from '../support/programs/journal.js';
+import { wrongClock } from '../support/wrong-clock.js';
 
 const RETRY_DELAY_MS = 1_500;
 const HOUR_MS = 3_600_000;
@@ -21,17 +22,6 @@ beforeEach(async () => {
   world = await openJournalWorld();
 });
 afterEach(() => world.close());
-
-/** A clock that is wrong by so much, for a process that has not begun yet. */
-function wrongClock(byMs: number): readonly string[] {
-  const code = `
-    const Right = globalThis.Date;
-    globalThis.Date = class extends Right {
-      constructor(...given) { super(...(given.length === 0 ? [Right.now() + ${byMs}] : given)); }
-      static now() { return Right.now() + ${byMs}; }
-    };`;
-  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
-}
 
 /** When the attempts of the only event ended, by the database's clock: the failed ones, and then the one that worked. */
 async function attemptsOf({ parked, inbox }: JournalGroup): Promise<readonly number[]> {

@@ -9,7 +9,7 @@ import {
 } from '@nightporter/mongo';
 import { createOutbox, type Outbox } from '@nightporter/outbox';
 import { namespace } from '@nightporter/protocol';
-import { createRelay, type Publisher } from '@nightporter/relay';
+import { createRelay, type Publisher, type RelayOptions } from '@nightporter/relay';
 import { createPublisher } from '@nightporter/rocketmq';
 import { systemClock, systemRandom } from '@nightporter/runtime';
 import type { Collection, MongoClient } from 'mongodb';
@@ -31,6 +31,8 @@ export interface JournalWorld {
   readonly topic: string;
   /** Database of the producer. */
   readonly producer: string;
+  /** Database of the relay. */
+  readonly relayDatabase: string;
   readonly outbox: Collection<OutboxDocument>;
   readonly publisher: CarelessPublisher;
   /** Commits the events in one transaction. Returns their ids. */
@@ -50,6 +52,7 @@ export interface WorldOptions {
    * Far longer than a transaction takes on a busy machine, since it gives up those of the living too, which costs an attempt.
    */
   readonly transactionLifetimeSeconds?: number;
+  readonly relay?: Partial<RelayOptions>;
 }
 
 export async function openJournalWorld({
@@ -57,6 +60,7 @@ export async function openJournalWorld({
   carriageOf = () => 'once',
   lateMs = 1_000,
   transactionLifetimeSeconds,
+  relay = {},
 }: WorldOptions = {}): Promise<JournalWorld> {
   const { rocketmqEndpoints } = sharedStack();
   // SecantusDB slows down with all that it has kept: at full size, each proof begins on an empty one.
@@ -70,13 +74,15 @@ export async function openJournalWorld({
   const broker = await createPublisher({ endpoints: rocketmqEndpoints, topics: [topic] });
   const publisher = carelessPublisher(broker, { carriageOf, lateMs });
   const outbox = createOutbox({ client, database: producer, source: 'proofs', catalogue: journalCatalogue(topic) });
-  const stopRelay = await startRelay({ client, producer, publisher });
+  const relayDatabase = uniqueName('relay');
+  const stopRelay = await startRelay({ client, producer, relayDatabase, publisher, options: relay });
   const undos: (() => Promise<unknown>)[] = [];
   return {
     client,
     mongodbUri,
     topic,
     producer,
+    relayDatabase,
     outbox: client.db(producer).collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox),
     publisher,
     commit: (emissions) => commit(outbox, emissions),
@@ -111,21 +117,24 @@ async function commit(outbox: Outbox, emissions: readonly Emission[]): Promise<r
 
 async function startRelay({
   client,
+  options,
   producer,
   publisher,
+  relayDatabase: database,
 }: {
   client: MongoClient;
+  options: Partial<RelayOptions>;
   producer: string;
   publisher: Publisher;
+  relayDatabase: string;
 }): Promise<() => Promise<void>> {
-  const database = uniqueName('relay');
   const owner = uniqueName('owner');
   await ensureRelayCollections(client, database);
   const namespaces = [namespace(`${producer}.${OUTBOX_COLLECTIONS.outbox}`)];
   const stores = createRelayStores({ client, database, namespaces, owner });
   const relay = createRelay(
     { ...stores, publisher, clock: systemClock, random: systemRandom, observe: () => undefined },
-    { owner },
+    { ...options, owner },
   );
   const ended = relay.run();
   // Told by the stop; until then the rejection must not count as nobody's.
