@@ -46,7 +46,8 @@ function publishedRow({ topic, ...rows }: PublishedRows, number: number): Outbox
     revision: row.revision,
     unanswered: false,
     status: 'PUBLISHED',
-    occurredAt: publishedAt,
+    // Of which the digest was made: a group that reads the row compares it.
+    occurredAt: new Date(row.occurredAt),
     createdAt: publishedAt,
     publishedAt,
     updatedAt: publishedAt,
