@@ -89,7 +89,7 @@ async function liveUntil(group: JournalGroup, settings: Readonly<Record<string, 
 }
 
 it('a worker that is killed anywhere in a batch of a group’s history leaves nothing lost, doubled or misordered, while new events keep coming', async (context) => {
-  world = await openJournalWorld();
+  world = await openJournalWorld({ transactionLifetimeSeconds: 20 });
   await commitHistory(EVENTS);
   await untilPublished(EVENTS);
   const started = performance.now();
@@ -123,7 +123,7 @@ it('a worker that is killed anywhere in a batch of a group’s history leaves no
 });
 
 it('an event of a group’s history that ends its process is dead after its attempts, and the 63 others of its batch apply', async (context) => {
-  world = await openJournalWorld();
+  world = await openJournalWorld({ transactionLifetimeSeconds: 20 });
   const poisonAt = 31;
   const ids = await world.commit(
     Array.from({ length: NEIGHBOURS + 1 }, (_, index) => ({
