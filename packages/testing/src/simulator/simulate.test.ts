@@ -46,6 +46,21 @@ describe('the simulation', () => {
     }
   });
 
+  it('lets a group that comes late catch up, whatever kills and pauses its workers', LIMIT, async () => {
+    const troubles = {
+      lateGroup: true,
+      workerCrashes: true,
+      workerPauses: true,
+      workerRestarts: true,
+      crashPoison: true,
+    };
+    for (let seed = 1; seed <= 6; seed += 1) {
+      const knobs = { ...NO_FAULTS, ...troubles, databaseFaults: 0.06, resolveAll: false, events: 60 };
+      const { violations } = await simulate({ seed, knobs });
+      expect(violations, `seed ${seed}`).toEqual([]);
+    }
+  });
+
   it('finds no violation in twenty-five histories of every fault', LIMIT, async () => {
     for (let seed = 1; seed <= 25; seed += 1) {
       const { violations } = await simulate({ seed });
