@@ -1,15 +1,7 @@
-import { consoleService } from '@nightporter/console';
-import { createInventoryWorker } from '@nightporter/inventory-worker';
-import { createNotificationWorker } from '@nightporter/notification-worker';
-import { ordersApi } from '@nightporter/orders-api';
-import { createOrdersWorker } from '@nightporter/orders-worker';
-import { createPointsWorker } from '@nightporter/points-worker';
-import { relayService } from '@nightporter/relay-service';
 import { configurationSection } from '@nightporter/runtime';
-import { createShippingWorker } from '@nightporter/shipping-worker';
-import { createWarehouseWorker } from '@nightporter/warehouse-worker';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { SERVICES } from './docker/services.js';
 
 const INTRODUCTION = `# Configuration
 
@@ -22,17 +14,7 @@ Written by \`npx vitest run --project unit scripts/src/configuration-docs.test.t
 
 describe('docs/configuration.md', () => {
   it('says what the services read', async () => {
-    const workers = [
-      createInventoryWorker(),
-      createOrdersWorker(),
-      createPointsWorker(),
-      createShippingWorker(),
-      createNotificationWorker(),
-      createWarehouseWorker(),
-    ];
-    const sections = [ordersApi, relayService, consoleService, ...workers].map((service) =>
-      configurationSection(service, service.config),
-    );
+    const sections = SERVICES.map((service) => configurationSection(service, service.config));
     const text = [
       INTRODUCTION,
       '<!-- prettier-ignore-start -->',

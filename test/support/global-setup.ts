@@ -28,6 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('mongodbUri', stack.mongodb.uri);
   project.provide('mongodbEngine', stack.mongodb.engine);
   project.provide('rocketmqEndpoints', stack.rocketmq.endpoints);
+  project.provide('rocketmqNameServer', stack.rocketmq.nameServer ?? null);
   project.provide('stackControl', socketPath);
   return async () => {
     sharing.users -= 1;

@@ -8,6 +8,8 @@ declare module 'vitest' {
     mongodbUri: string;
     mongodbEngine: MongoEngine;
     rocketmqEndpoints: string;
+    /** `host:port`; null where the broker is not ours and its name server was not named. */
+    rocketmqNameServer: string | null;
     /** The socket of the shared stack's administration. */
     stackControl: string;
   }

@@ -1,3 +1,4 @@
+export { groupCommand, topicCommand, type GroupCommand, type TopicCommand } from './admin-commands.js';
 export {
   createDeadLetterSender,
   deadLetterTopic,

@@ -1,5 +1,6 @@
 import { BrokerError } from '@nightporter/consumer';
 import { NightporterError } from '@nightporter/protocol';
+import { groupCommand, topicCommand } from './admin-commands.js';
 import { assertEndpoints } from './client/grpc-target.js';
 import { askForGroup, askForTopic } from './client/probe.js';
 import type { AdminOptions, ConnectionOptions } from './options.js';
@@ -29,9 +30,6 @@ export interface GroupFacts {
   readonly retryTimesMax: number;
 }
 
-/** What the mending commands ask for where there is nothing to keep. */
-const QUEUES_PER_BROKER = 8;
-const RETRY_TIMES = 10_000;
 /** One partial acknowledgement or restart redelivers a whole batch, so that healthy messages collect redeliveries, too. */
 const RETRY_TIMES_MIN = 100;
 
@@ -53,17 +51,17 @@ export async function preflightTopic(options: TopicPreflight): Promise<TopicFact
     case 'missing':
       throw new NightporterError(
         'NP_PREFLIGHT_TOPIC_MISSING',
-        `RocketMQ has no topic ${topic}. Create it: ${updateTopic(options, QUEUES_PER_BROKER)}`,
+        `RocketMQ has no topic ${topic}. Create it: ${topicCommand(options)}`,
       );
     case 'wrong-type':
       throw new NightporterError(
         'NP_PREFLIGHT_TOPIC_TYPE',
-        `Topic ${topic} takes ${verdict.types.join(', ') || 'no'} messages; accepted: FIFO. Mend it: ${updateTopic(options, verdict.queuesPerBroker)}`,
+        `Topic ${topic} takes ${verdict.types.join(', ') || 'no'} messages; accepted: FIFO. Mend it: ${topicCommand({ ...options, queuesPerBroker: verdict.queuesPerBroker })}`,
       );
     case 'unusable':
       throw new NightporterError(
         'NP_PREFLIGHT_TOPIC_TYPE',
-        `Topic ${topic} has no queue that can be both read and written. Mend it: ${updateTopic(options, verdict.queuesPerBroker)} -p 6`,
+        `Topic ${topic} has no queue that can be both read and written. Mend it: ${topicCommand({ ...options, queuesPerBroker: verdict.queuesPerBroker })} -p 6`,
       );
   }
 }
@@ -81,7 +79,7 @@ export async function preflightGroup(options: GroupPreflight): Promise<GroupFact
   });
   const retryTimesMin = options.retryTimesMin ?? RETRY_TIMES_MIN;
   const verdict = judgeGroup(answer, retryTimesMin);
-  const command = updateGroup(options, Math.max(RETRY_TIMES, retryTimesMin));
+  const command = groupCommand({ ...options, retryTimesMin });
   switch (verdict.kind) {
     case 'ready':
       return { group, retryTimesMax: verdict.retryTimesMax };
@@ -101,18 +99,6 @@ export async function preflightGroup(options: GroupPreflight): Promise<GroupFact
         `Consumer group ${group} has retryMaxTimes ${verdict.retryTimesMax}; accepted: ${retryTimesMin} or more. Mend it: ${command}`,
       );
   }
-}
-
-function updateTopic(options: TopicPreflight, queuesPerBroker: number): string {
-  return `mqadmin updateTopic ${cluster(options)} -t ${options.topic} -r ${queuesPerBroker} -w ${queuesPerBroker} -o true -a +message.type=FIFO`;
-}
-
-function updateGroup(options: GroupPreflight, retryTimes: number): string {
-  return `mqadmin updateSubGroup ${cluster(options)} -g ${options.group} -o true -r ${retryTimes}`;
-}
-
-function cluster(options: AdminOptions): string {
-  return `-n ${options.nameServer ?? '"$NAMESRV_ADDR"'} -c ${options.cluster ?? 'DefaultCluster'}`;
 }
 
 function unknown(what: string, cause: unknown): BrokerError {
