@@ -1,6 +1,8 @@
 import { HTTP_METRICS } from '@nightporter/http';
+import { DELIVERY_METRICS } from '@nightporter/notification-worker';
 import { RELAY_METRICS } from '@nightporter/relay-service';
 import { METRIC_LABELS, PROCESS_METRICS, metricsSection, type MetricTable } from '@nightporter/runtime';
+import { LANDER_METRICS } from '@nightporter/warehouse-worker';
 import { CONSUMER_METRICS } from '@nightporter/worker';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -21,6 +23,8 @@ const SECTIONS: readonly (readonly [string, string, MetricTable])[] = [
   ['Every process', 'Of the process itself.', PROCESS_METRICS],
   ['Outbox and relay', 'Of `services/relay`.', RELAY_METRICS],
   ['Consumer groups', 'Of every worker; each is one process of one group.', CONSUMER_METRICS],
+  ['Notifications', 'Of `services/notification-worker`, beside what every worker tells.', DELIVERY_METRICS],
+  ['Warehouse', 'Of `services/warehouse-worker`, beside what every worker tells.', LANDER_METRICS],
   ['HTTP', 'Of every service with an API.', HTTP_METRICS],
 ];
 

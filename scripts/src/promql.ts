@@ -1,6 +1,8 @@
 import { HTTP_METRICS } from '@nightporter/http';
+import { DELIVERY_METRICS } from '@nightporter/notification-worker';
 import { RELAY_METRICS } from '@nightporter/relay-service';
 import { PROCESS_METRICS, type MetricTable } from '@nightporter/runtime';
+import { LANDER_METRICS } from '@nightporter/warehouse-worker';
 import { CONSUMER_METRICS } from '@nightporter/worker';
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -42,7 +44,14 @@ export function prometheusRules(): readonly Rule[] {
   });
 }
 
-const TABLES: readonly MetricTable[] = [PROCESS_METRICS, RELAY_METRICS, CONSUMER_METRICS, HTTP_METRICS];
+const TABLES: readonly MetricTable[] = [
+  PROCESS_METRICS,
+  RELAY_METRICS,
+  CONSUMER_METRICS,
+  DELIVERY_METRICS,
+  LANDER_METRICS,
+  HTTP_METRICS,
+];
 
 /** What Prometheus itself and Node's client add, as far as we ask for it. */
 const OF_OTHERS = [

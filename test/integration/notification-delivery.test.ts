@@ -145,6 +145,7 @@ describe('A notification', () => {
       pending: 1,
       dead: 1,
       unserved: 1,
+      oldestPendingMs: expect.any(Number),
     });
     expect(loop.health()).toBeNull();
   });

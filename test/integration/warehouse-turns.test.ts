@@ -1,6 +1,6 @@
 import { runTransaction } from '@nightporter/mongo';
-import { createLogger } from '@nightporter/runtime';
-import { createLander } from '@nightporter/warehouse-worker';
+import { createLogger, createMetrics } from '@nightporter/runtime';
+import { LANDER_METRICS, createLander } from '@nightporter/warehouse-worker';
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
@@ -129,9 +129,11 @@ describe('a warehouse', () => {
       now: () => performance.now(),
       after: (ms: number, run: () => void) => clearTimeout.bind(null, setTimeout(run, ms)),
     };
-    const landers = [1, 2].map(() =>
-      createLander({ ...own.ports, clock, random: Math.random, logger, newOwner: randomUUID }, options),
-    );
+    const registries = [1, 2].map(() => createMetrics({}, { service: 'warehouse-worker', checks: {} }));
+    const landers = registries.map((registry) => {
+      const metrics = registry.extend(LANDER_METRICS);
+      return createLander({ ...own.ports, clock, random: Math.random, logger, newOwner: randomUUID, metrics }, options);
+    });
     const running = landers.map((lander) => lander.run());
     const states = () => landers.map((lander) => (lander.snapshot() as { state: string }).state);
     await expect.poll(states, { timeout: 20_000 }).toContain('landing');
@@ -139,6 +141,16 @@ describe('a warehouse', () => {
     await expect.poll(() => own.landed(), { timeout: 20_000 }).toEqual(ids.sort());
     const first = states().indexOf('landing');
     expect(states()[1 - first]).toBe('standing-by');
+    // What was landed is counted by whoever landed it, and everybody tells what is left.
+    const told = (await registries[first]!.read()).text;
+    expect(told).toContain('nightporter_lander_events_total{service="warehouse-worker"} 25');
+    expect(told).toContain('nightporter_lander_queryable_seconds_count{service="warehouse-worker"} 25');
+    expect(told).toContain('nightporter_lander_rows_total{table="events",service="warehouse-worker"} 25');
+    expect(told).toContain('nightporter_lander_landing{service="warehouse-worker"} 1');
+    expect(told).toContain('nightporter_lander_failures_total{service="warehouse-worker"} 0');
+    const other = (await registries[1 - first]!.read()).text;
+    expect(other).toContain('nightporter_lander_staged_events{service="warehouse-worker"} 0');
+    expect(other).toContain('nightporter_lander_landing{service="warehouse-worker"} 0');
     await landers[first]!.stop();
     ids.push(...(await own.stage(3)));
     await expect.poll(() => own.landed(), { timeout: 20_000 }).toEqual(ids.sort());

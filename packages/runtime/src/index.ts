@@ -26,6 +26,7 @@ export {
   type Exposition,
   type MetricDefinition,
   type Metrics,
+  type Recorder,
   type MetricTable,
 } from './metrics.js';
 export { type ProcessHost, type StopSignal } from './process-host.js';

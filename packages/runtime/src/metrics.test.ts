@@ -41,6 +41,18 @@ describe('metrics', () => {
     expect(await samples(metrics, 'test_sends_total')).toEqual(['test_sends_total{topic="orders",outcome="dead"} 0']);
   });
 
+  it('tells the figures of a table that was added with its own', async () => {
+    const metrics = testMetrics();
+    const beside = { depth: { kind: 'gauge', name: 'test_depth', help: 'Depth.' } } as const satisfies MetricTable;
+    const added = metrics.extend(beside);
+    added.beforeScrape(() => {
+      added.set('depth', {}, 7);
+    });
+    metrics.set('lag', { shard: '1' }, 2);
+    expect(await samples(metrics, 'test_depth')).toEqual(['test_depth 7']);
+    expect(await samples(metrics, 'test_lag_seconds')).toEqual(['test_lag_seconds{shard="1"} 2']);
+  });
+
   it('takes a figure away that is not known any more', async () => {
     const metrics = testMetrics();
     metrics.set('lag', { shard: 'all' }, 2);

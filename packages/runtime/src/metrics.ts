@@ -38,7 +38,8 @@ export interface Exposition {
   readonly text: string;
 }
 
-export interface Metrics<Table extends MetricTable> {
+/** What figures are recorded with. */
+export interface Recorder<Table extends MetricTable> {
   /** Raises a counter; by 0 only makes it visible. */
   count<Key extends KeyOf<Table, 'counter'>>(key: Key, labels: LabelValues<Table[Key]>, by?: number): void;
   /** Raises a counter to what somebody else has counted since the process started. */
@@ -48,6 +49,11 @@ export interface Metrics<Table extends MetricTable> {
   observe<Key extends KeyOf<Table, 'histogram'>>(key: Key, labels: LabelValues<Table[Key]>, value: number): void;
   /** Called before every answer, to bring in what is only looked at then. One that fails or hangs costs its own figures only. */
   beforeScrape(fill: () => Promise<void> | void): void;
+}
+
+export interface Metrics<Table extends MetricTable> extends Recorder<Table> {
+  /** Registers another table, of something that the process does beside; its figures are told with the others. Once for each table. */
+  extend<const Other extends MetricTable>(table: Other): Recorder<Other>;
   read(): Promise<Exposition>;
 }
 
@@ -85,13 +91,29 @@ export function createMetrics<const Table extends MetricTable>(
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
   const own = instruments(PROCESS_METRICS, registry);
-  const { counters, gauges, histograms } = instruments(table, registry, buckets);
-  const totals = new Map<string, number>();
-  const fills: (() => Promise<void> | void)[] = [
+  const fills: Fill[] = [
     async () => {
       found(own.gauges, 'ready').set((await readinessOf(checks)).kind === 'ready' ? 1 : 0);
     },
   ];
+  return {
+    ...recorder<Table>(instruments(table, registry, buckets), fills),
+    extend: (other) => recorder(instruments(other, registry), fills),
+    read: async () => {
+      const filled = await Promise.all(fills.map(inTime));
+      found(own.counters, 'scrapeFailures').inc(filled.every(Boolean) ? 0 : 1);
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}
+
+type Fill = () => Promise<void> | void;
+
+function recorder<Table extends MetricTable>(
+  { counters, gauges, histograms }: ReturnType<typeof instruments>,
+  fills: Fill[],
+): Recorder<Table> {
+  const totals = new Map<string, number>();
   const count = (key: string, labels: LabelsGiven, by: number): void => {
     found(counters, key).inc(labels, by);
   };
@@ -114,11 +136,6 @@ export function createMetrics<const Table extends MetricTable>(
     },
     beforeScrape: (fill) => {
       fills.push(fill);
-    },
-    read: async () => {
-      const filled = await Promise.all(fills.map(inTime));
-      found(own.counters, 'scrapeFailures').inc(filled.every(Boolean) ? 0 : 1);
-      return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };
 }
@@ -156,7 +173,7 @@ function found<Instrument>(instrumentsByKey: ReadonlyMap<string, Instrument>, ke
 }
 
 /** Whether `fill` succeeded within its time. */
-async function inTime(fill: () => Promise<void> | void): Promise<boolean> {
+async function inTime(fill: Fill): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<false>((resolve) => {
     timer = setTimeout(resolve, FILL_MS, false);

@@ -1,3 +1,5 @@
+import type { MetricTable, Metrics } from '@nightporter/runtime';
+
 /**
  * Work that a worker does beside its consumer, in the same process, such as sending what its handlers have only put down. It begins once
  * the worker is registered, and ends with it.
@@ -18,4 +20,6 @@ export interface Companion {
 export interface CompanionLimits {
   /** How long the work in hand may take once the worker stops. */
   readonly drainMs: number;
+  /** For figures of its own: `metrics.extend(TABLE)`, told on the worker's `/metrics`. */
+  readonly metrics: Pick<Metrics<MetricTable>, 'extend'>;
 }

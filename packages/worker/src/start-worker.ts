@@ -156,7 +156,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       drainMs,
     },
   );
-  companion = definition.companion?.(resources, { drainMs }) ?? null;
+  companion = definition.companion?.(resources, { drainMs, metrics: told.served.metrics }) ?? null;
   const started = { consumer, companion };
   // Together, since they share the time for stopping.
   opened.push(async () => {

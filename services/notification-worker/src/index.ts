@@ -20,6 +20,7 @@ export {
 } from './documents.js';
 export { idempotencyKey, TOLD_TYPES, type Channel, type Notice } from './domain/notice.js';
 export { createNotificationHandlers } from './handlers.js';
+export { DELIVERY_METRICS } from './metrics-table.js';
 export { putDown } from './put-down.js';
 export { createSmtpSender, type SmtpOptions } from './senders/smtp.js';
 export { createWebhookSender, type WebhookOptions } from './senders/webhook.js';

@@ -3,6 +3,7 @@ import { defineConsumer } from '@nightporter/worker';
 import { createDelivery } from './delivery/create-delivery.js';
 import { ensureNotificationCollections, notificationCollections } from './documents.js';
 import { createNotificationHandlers } from './handlers.js';
+import { DELIVERY_METRICS } from './metrics-table.js';
 import { createSenders } from './senders/senders.js';
 import { assertUsable, notificationSettings } from './settings.js';
 
@@ -23,11 +24,12 @@ export function createNotificationWorker() {
       await ensureNotificationCollections(client, database.databaseName);
     },
     handlers: ({ config, database }) => createNotificationHandlers(notificationCollections(database), config.channels),
-    companion: (resources, { drainMs }) => {
+    companion: (resources, { drainMs, metrics }) => {
       const { config, logger } = resources;
       return createDelivery(resources, {
         senders: createSenders(config, logger),
         drainMs,
+        metrics: metrics.extend(DELIVERY_METRICS),
         deliveriesMax: config.deliveriesMax,
         pollMs: config.deliveryPollMs,
         claimMs: config.deliveryClaimMs,

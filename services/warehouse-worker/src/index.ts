@@ -1,6 +1,7 @@
 export { partitionsOf, stagedEvent } from './domain/facts.js';
 export { TABLE_NAMES, type Row, type TableName } from './domain/tables.js';
 export { createLander } from './lander/lander.js';
+export { LANDER_METRICS } from './metrics-table.js';
 export { LandingSession, type SessionPorts } from './lander/session.js';
 export { createWarehouseWorker, type WarehouseParts } from './service.js';
 export {

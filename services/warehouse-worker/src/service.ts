@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { createWarehouseHandlers } from './handlers.js';
 import { createLander } from './lander/lander.js';
+import { LANDER_METRICS } from './metrics-table.js';
 import type { SessionPorts } from './lander/session.js';
 import { warehouseSettings } from './settings.js';
 import { ensureWarehouseCollections, warehouseCollections } from './store/documents.js';
@@ -34,7 +35,7 @@ export function createWarehouseWorker({ portsOf = (ports) => ports }: WarehouseP
     settings: warehouseSettings,
     prepare: ({ client, database }) => ensureWarehouseCollections(client, database.databaseName),
     handlers: ({ database }) => createWarehouseHandlers(warehouseCollections(database)),
-    companion: ({ client, config, database, logger }) =>
+    companion: ({ client, config, database, logger }, { metrics }) =>
       createLander(
         {
           ...portsOf({
@@ -45,6 +46,7 @@ export function createWarehouseWorker({ portsOf = (ports) => ports }: WarehouseP
           clock: systemClock,
           random: systemRandom,
           logger,
+          metrics: metrics.extend(LANDER_METRICS),
           newOwner: () => `${hostname()}:${process.pid}:${randomUUID()}`,
         },
         {

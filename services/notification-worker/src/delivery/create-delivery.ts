@@ -17,7 +17,8 @@ const DEFAULTS = {
 /** Sends what the handlers of a worker put down in its database: a worker's `companion`. */
 export function createDelivery(
   { client, database, logger }: { readonly client: MongoClient; readonly database: Db; readonly logger: Logger },
-  options: Pick<DeliveryOptions, 'senders' | 'drainMs'> & Partial<Pick<DeliveryOptions, keyof typeof DEFAULTS>>,
+  options: Pick<DeliveryOptions, 'senders' | 'drainMs' | 'metrics'> &
+    Partial<Pick<DeliveryOptions, keyof typeof DEFAULTS>>,
 ): DeliveryLoop {
   const queue = createDeliveryQueue({ client, database: database.databaseName });
   return new DeliveryLoop({ ...DEFAULTS, ...options, queue, clock: systemClock, random: systemRandom, logger });

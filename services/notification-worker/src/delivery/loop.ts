@@ -12,6 +12,7 @@ import type { Companion } from '@nightporter/worker';
 import type { Channel } from '../domain/notice.js';
 import { ChannelHealth } from './channel-health.js';
 import { decideDelivery, reasonOf } from './decide.js';
+import { tellDelivery, type DeliveryMetrics } from './metrics.js';
 import type {
   ClaimedNotification,
   DeliveryQueue,
@@ -38,6 +39,8 @@ export interface DeliveryOptions {
   readonly retryCapMs: number;
   /** Of the time for stopping, how much sends in hand may take; then they are given back. */
   readonly drainMs: number;
+  /** Told of every attempt; by default nobody is. */
+  readonly metrics?: DeliveryMetrics;
 }
 
 const MEASURE_EVERY_MS = 10_000;
@@ -82,6 +85,10 @@ export class DeliveryLoop implements Companion {
     this.#failed = new Promise((_resolve, reject) => (this.#fail = reject));
     // Whoever runs it hears of it; until then it is not unhandled.
     this.#failed.catch(() => undefined);
+    if (options.metrics !== undefined) {
+      const queue = () => options.queue.measure(this.#channels);
+      tellDelivery(options.metrics, this.#channels, { queue, inHand: () => this.#running.size });
+    }
   }
 
   async run(): Promise<void> {
@@ -148,7 +155,12 @@ export class DeliveryLoop implements Companion {
   }
 
   async #deliver(claimed: ClaimedNotification): Promise<void> {
+    const { clock, metrics } = this.#options;
+    const { channel } = claimed;
+    const beganAtMs = clock.now();
     const verdict = this.#stopping.rungForGood ? GIVEN_BACK : await this.#attempt(claimed);
+    metrics?.count('attempts', { channel, outcome: verdict.kind });
+    metrics?.observe('duration', { channel }, (clock.now() - beganAtMs) / 1_000);
     if (await this.#settle(claimed, verdict)) this.#tell(claimed, verdict);
   }
 

@@ -18,7 +18,7 @@ export function createDeliveryQueue({ client, database }: { client: MongoClient;
       guarded(`settling ${claimed._id} in ${place}`, async () => {
         await notifications.updateOne(conditionOf(claimed, verdict), [{ $set: changeOf(claimed, verdict) }]);
       }),
-    measure: (channels) => guarded(`counting in ${place}`, () => measure(notifications, channels)),
+    measure: (channels) => guarded(`counting in ${place}`, () => measure(notifications, clock, channels)),
   };
 }
 
@@ -94,9 +94,14 @@ function shortened(text: string | null): string | null {
 
 async function measure(
   notifications: Notifications,
+  clock: DatabaseClock,
   channels: Parameters<DeliveryQueue['measure']>[0],
 ): Promise<QueueFigures> {
   const pending = await notifications.countDocuments({ state: 'pending' });
   const unserved = await notifications.countDocuments({ state: 'pending', channel: { $nin: [...channels] } });
-  return { pending, unserved, dead: await notifications.countDocuments({ state: 'dead' }) };
+  const dead = await notifications.countDocuments({ state: 'dead' });
+  const [oldest] = await notifications.find({ state: 'pending' }).sort({ occurredAt: 1 }).limit(1).toArray();
+  const oldestPendingMs =
+    oldest === undefined ? null : Math.max(0, (await clock.read()).getTime() - Date.parse(oldest.occurredAt));
+  return { pending, unserved, dead, oldestPendingMs };
 }

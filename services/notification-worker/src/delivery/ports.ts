@@ -56,4 +56,6 @@ export interface QueueFigures {
   readonly dead: number;
   /** Pending on channels that this worker does not serve. */
   readonly unserved: number;
+  /** Since the event of the oldest pending one occurred; null where none is pending. */
+  readonly oldestPendingMs: number | null;
 }

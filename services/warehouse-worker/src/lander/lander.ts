@@ -11,6 +11,7 @@ import type { Logger } from '@nightporter/runtime';
 import type { Companion } from '@nightporter/worker';
 import type { CompactionLimits } from '../domain/compaction.js';
 import type { Turn } from '../store/warehouse-store.js';
+import { countLanded, tellLander, type LanderMetrics, type LanderSnapshot } from './metrics.js';
 import { LandingSession, type SessionPorts } from './session.js';
 
 export interface LanderOptions extends CompactionLimits {
@@ -28,6 +29,8 @@ export interface LanderPorts extends SessionPorts {
   readonly random: Random;
   readonly logger: Logger;
   readonly newOwner: () => string;
+  /** Told of everything that is landed; by default nobody is. */
+  readonly metrics?: LanderMetrics;
 }
 
 const FAILURE_PAUSE = { firstMs: 500, maxMs: 10_000 };
@@ -50,8 +53,17 @@ class Lander implements Companion {
   readonly #counts = { turns: 0, events: 0, merges: 0, mergedFiles: 0, removedFiles: 0, failures: 0 };
 
   constructor(ports: LanderPorts, options: LanderOptions) {
+    const { metrics } = ports;
     this.#ports = ports;
     this.#options = options;
+    if (metrics === undefined) return;
+    this.#ports = {
+      ...ports,
+      landed: (landed) => {
+        countLanded(metrics, landed);
+      },
+    };
+    tellLander(metrics, { snapshot: () => this.snapshot(), staged: () => ports.store.figures() });
   }
 
   run(): Promise<void> {
@@ -68,7 +80,7 @@ class Lander implements Companion {
     return this.#problem;
   }
 
-  snapshot(): unknown {
+  snapshot(): LanderSnapshot & Readonly<Record<string, unknown>> {
     const session = this.#session;
     const contents = session === null ? {} : { revision: session.revision, files: session.files };
     return { state: this.#state, ...contents, ...this.#counts };

@@ -1,6 +1,6 @@
 import { NightporterError } from '@nightporter/protocol';
 import { compactionOf, type CompactionLimits, type LiveFile } from '../domain/compaction.js';
-import { partitionsOf } from '../domain/facts.js';
+import { partitionsOf, type StagedEvent } from '../domain/facts.js';
 import type { Row, TableName } from '../domain/tables.js';
 import type { WarehouseFolder } from '../store/folder.js';
 import { encodeManifest, MANIFEST, readFileOf, readManifest, sha256Of } from '../store/manifest.js';
@@ -13,6 +13,16 @@ export interface SessionPorts {
   readonly folder: WarehouseFolder;
   /** A new name's last part, never given before. */
   readonly newId: () => string;
+  /** Told of what was landed, once the manifest names it. */
+  readonly landed?: (landed: Landed) => void;
+}
+
+export interface Landed {
+  /** From reading what was staged until the manifest named it, by the database's clock. */
+  readonly durationMs: number;
+  readonly files: readonly { readonly table: TableName; readonly rows: number }[];
+  /** Of each event, how long after it occurred. */
+  readonly queryableMs: readonly number[];
 }
 
 /**
@@ -66,7 +76,16 @@ export class LandingSession {
     for (const { table, day, rows } of partitionsOf(events))
       added.push(await this.#write(rows, { table, day, level: 0, addedAtMs }));
     await this.#change({ added, landed: events.map(({ eventId }) => eventId), replaced: [] });
+    await this.#tell(events, added, addedAtMs);
     return events.length;
+  }
+
+  async #tell(events: readonly StagedEvent[], files: readonly LiveFile[], beganAtMs: number): Promise<void> {
+    const { landed, store } = this.#ports;
+    if (landed === undefined) return;
+    const nowMs = await store.nowMs();
+    const queryableMs = events.map(({ occurredAt }) => Math.max(0, nowMs - Date.parse(occurredAt)));
+    landed({ durationMs: Math.max(0, nowMs - beganAtMs), files, queryableMs });
   }
 
   /** Merges small files of one day into one, where that is worth its work. Returns how many became one. */

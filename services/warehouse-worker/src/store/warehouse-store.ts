@@ -44,7 +44,15 @@ export interface WarehouseStore {
   /** Files that were replaced so long ago. */
   replacedFor(ageMs: number): Promise<readonly string[]>;
   forget(names: readonly string[]): Promise<void>;
+  /** How many events are in no file yet, and since when the oldest of them. */
+  figures(): Promise<StagedFigures>;
   nowMs(): Promise<number>;
+}
+
+export interface StagedFigures {
+  readonly events: number;
+  /** Since the oldest occurred; null where there is none. */
+  readonly oldestMs: number | null;
 }
 
 export function createWarehouseStore(client: MongoClient, database: string): WarehouseStore {
@@ -114,6 +122,13 @@ export function createWarehouseStore(client: MongoClient, database: string): War
     forget: (names) =>
       inPlace('forgetting replaced files', async () => {
         await files.deleteMany({ _id: { $in: [...names] }, state: 'replaced' });
+      }),
+    figures: () =>
+      inPlace('counting staged events', async () => {
+        const events = await staged.countDocuments({});
+        const [oldest] = await staged.find().sort({ occurredAt: 1 }).limit(1).toArray();
+        const nowMs = (await clock.estimate()).getTime();
+        return { events, oldestMs: oldest === undefined ? null : Math.max(0, nowMs - Date.parse(oldest.occurredAt)) };
       }),
     nowMs: async () => (await clock.estimate()).getTime(),
   };
