@@ -1,8 +1,12 @@
 import { buildConsole, createOperations } from '@nightporter/console';
+import type { Deployment } from '@nightporter/ledger';
 import { createLogger } from '@nightporter/runtime';
 import type { EventId } from '@nightporter/protocol';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { MongoClient } from 'mongodb';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
+import { publishedApi } from '../support/openapi.js';
+import { sharedStack } from '../support/stack.js';
 import { operationsFixture, rowsOf, type OperationsFixture } from './operations.support.js';
 
 const shared = sharedDatabase();
@@ -15,11 +19,17 @@ let app: Awaited<ReturnType<typeof buildConsole>>;
 
 beforeEach(async () => {
   fixture = await operationsFixture(shared);
-  app = await buildConsole({
+  app = await consoleOf();
+});
+afterEach(() => app.close());
+
+function consoleOf(known: Partial<Pick<Deployment, 'groups'>> = {}): ReturnType<typeof buildConsole> {
+  return buildConsole({
     producers: new Map(),
     operations: createOperations(fixture.client, {
       producers: fixture.deployment.producers,
       relayDatabase: fixture.relayDatabase,
+      ...known,
     }),
     liveEveryMs: 250,
     tokens: { ops: TOKEN, ledger: LEDGER_TOKEN },
@@ -28,8 +38,7 @@ beforeEach(async () => {
     bodyBytesMax: 65_536,
     requestsPerMinuteMax: 100_000,
   });
-});
-afterEach(() => app.close());
+}
 
 interface Answer {
   readonly status: number;
@@ -44,7 +53,10 @@ async function ask(method: 'GET' | 'POST', url: string, payload?: object, token 
     headers,
     ...(payload === undefined ? {} : { payload }),
   });
-  return { status: response.statusCode, body: response.json() };
+  const answer = { status: response.statusCode, body: response.json<Record<string, unknown>>() };
+  const { 'content-type': contentType = null } = response.headers;
+  publishedApi(app).check({ method, url: `/v1${url}` }, { ...answer, contentType: contentType?.toString() ?? null });
+  return answer;
 }
 
 const get = (url: string) => ask('GET', url);
@@ -154,5 +166,82 @@ describe('acts over HTTP', () => {
     expect(await post('/relay/pause', pause)).toMatchObject({ status: 200, body: { kind: 'unchanged' } });
     expect((await get('/status')).body).toMatchObject({ relay: { pauses: [{ by: 'ada' }] } });
     expect(await post('/relay/resume', pause)).toMatchObject({ status: 200, body: { kind: 'done' } });
+  });
+});
+
+describe('acts on whole groups and outboxes over HTTP', () => {
+  it('list every group with each producer, and where it keeps its data', async () => {
+    const ids = await fixture.commit('1', 2);
+    await fixture.publish(ids);
+    await fixture.settle(ids.slice(0, 1));
+    const { body } = await get('/groups');
+    expect(body).toMatchObject({
+      groups: [{ group: fixture.group, producer: fixture.producer, database: fixture.consumer }],
+    });
+  });
+
+  it('plan a replay without writing anything, and park what the group is missing, on record', async () => {
+    const ids = await fixture.commit('1', 3);
+    await fixture.publish(ids);
+    await fixture.settle(ids.slice(0, 1));
+    // A replay leaves the last ten seconds to the sweep.
+    await rowsOf(fixture).updateMany({}, { $set: { publishedAt: new Date(Date.now() - 60_000) } });
+    const path = `/groups/${fixture.group}/replays`;
+    const selection = { aggregates: [fixture.key('1')] };
+    expect(await post(`${path}/plan`, selection)).toMatchObject({ status: 200, body: { events: 3, missing: 2 } });
+    expect((await get('/status')).body).toMatchObject({ groups: [{ parked: { gap: 0, behind: 0, retry: 0 } }] });
+    expect((await post(path, { ...selection, by: 'ada' })).status).toBe(400);
+    expect(await post(path, { ...ADA, ...selection })).toMatchObject({ status: 200, body: { parked: 2, known: 1 } });
+    expect((await get('/actions')).body['actions']).toMatchObject([
+      { action: 'replay', by: 'ada', reason: ADA.reason },
+    ]);
+    expect((await post('/groups/nobody/replays', { ...ADA, ...selection })).status).toBe(404);
+  });
+
+  it('remove a group only with its name once more, on record, and its data only where that is asked for', async () => {
+    const ids = await fixture.commit('1', 1);
+    await fixture.publish(ids);
+    await fixture.settle(ids);
+    const path = `/groups/${fixture.group}/remove`;
+    expect(await post(path, { ...ADA, confirm: 'another' })).toMatchObject({
+      status: 400,
+      body: { errors: [{ pointer: '#/confirm' }] },
+    });
+    const removed = await post(path, { ...ADA, confirm: fixture.group });
+    expect(removed).toMatchObject({ status: 200, body: { unregistered: [fixture.producer], deleted: { inbox: 0 } } });
+    expect((await get('/groups')).body['groups']).toEqual([]);
+    expect((await post(path, { ...ADA, confirm: fixture.group })).status).toBe(404);
+    expect((await get('/actions')).body['actions']).toMatchObject([{ action: 'remove-group', by: 'ada' }]);
+  });
+
+  it('move old rows out of an outbox only with its name once more, on record, and never past a group', async () => {
+    const ids = await fixture.commit('1', 2);
+    await fixture.publish(ids);
+    const path = `/outboxes/${fixture.producer}/retention`;
+    const body = { ...ADA, to: 'delete', afterHours: 0 };
+    expect((await post(path, { ...body, confirm: 'orders' })).status).toBe(400);
+    const held = await post(path, { ...body, confirm: fixture.producer });
+    expect(held).toMatchObject({ status: 200, body: { rows: 0, held: [{ topic: 'sample-events' }] } });
+    const forced = await post(path, { ...body, confirm: fixture.producer, force: true });
+    expect(forced).toMatchObject({ status: 200, body: { kind: 'completed', rows: 2 } });
+    expect((await get('/actions')).body['actions']).toMatchObject([{ action: 'forced-retention', by: 'ada' }, {}]);
+    expect((await post('/outboxes/nobody/retention', { ...body, confirm: 'nobody' })).status).toBe(404);
+    const files = await post(path, { ...body, to: 'files', confirm: fixture.producer });
+    expect(files).toMatchObject({ status: 409, body: { errors: [{ pointer: '#/to' }] } });
+  });
+
+  it('read and mend a group whose database is named, since nothing in it leads there yet or it is elsewhere', async () => {
+    const [id] = await fixture.commit('1', 1);
+    await fixture.publish([id!]);
+    await fixture.park(id!, 'dead');
+    const elsewhere = new MongoClient(sharedStack().mongodbUri);
+    onTestFinished(() => elsewhere.close());
+    const own = await consoleOf({ groups: [{ group: 'named', database: fixture.consumer, client: elsewhere }] });
+    onTestFinished(() => own.close());
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const named = await own.inject({ url: '/v1/groups/named/dead-letters', headers });
+    expect([named.statusCode, named.json()]).toEqual([200, { deadLetters: [] }]);
+    const found = await own.inject({ url: `/v1/groups/${fixture.group}/dead-letters`, headers });
+    expect(found.json()).toMatchObject({ deadLetters: [{ eventId: id! }] });
   });
 });

@@ -14,6 +14,7 @@ import {
 import { createOutbox } from '@nightporter/outbox';
 import { createLogger } from '@nightporter/runtime';
 import type { Collection, MongoClient } from 'mongodb';
+import { publishedApi } from '../support/openapi.js';
 import { sharedStack, uniqueName } from '../support/stack.js';
 
 export interface Answer {
@@ -67,10 +68,15 @@ export async function startOrdersApi(
     requestsPerMinuteMax: options.requestsPerMinuteMax ?? 1_000_000,
   });
   const base = await app.listen({ host: '127.0.0.1', port: 0 });
+  const api = publishedApi(app);
   const send = async (path: string, init: RequestInit): Promise<Answer> => {
     const response = await fetch(`${base}${path}`, { ...init, signal: AbortSignal.timeout(30_000) });
     const text = await response.text();
-    return { status: response.status, headers: response.headers, body: text === '' ? {} : JSON.parse(text) };
+    const answer = { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> };
+    // Whatever a test asks for: the answer is one that the OpenAPI page promises.
+    const contentType = response.headers.get('content-type');
+    api.check({ method: init.method ?? 'GET', url: path }, { ...answer, contentType });
+    return { ...answer, headers: response.headers };
   };
   const json = { 'content-type': 'application/json' };
   return {

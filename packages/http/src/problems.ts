@@ -70,10 +70,21 @@ export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply 
     .send(answer);
 }
 
-const problems = {
-  content: { 'application/problem+json': { schema: problemAnswer } },
-  description: 'Refused; nothing was written.',
-};
+function problems(description: string, example: Problem) {
+  const schema = problemAnswer.meta({ examples: [example] });
+  return { content: { 'application/problem+json': { schema } }, description };
+}
 
 /** The answers that every route may give. */
-export const problemAnswers = { '4xx': problems, 503: { ...problems, description: 'Try again.' } };
+export const problemAnswers = {
+  '4xx': problems(
+    'Refused; nothing was written.',
+    commonProblem('invalid-request', 'the request is not valid in 1 place', [
+      { pointer: '#/quantity', detail: 'must be 1 or more' },
+    ]),
+  ),
+  '5xx': problems(
+    'Not carried out, or not known to be: look, then try again.',
+    commonProblem('unavailable', 'the database did not answer'),
+  ),
+};

@@ -60,17 +60,27 @@ export const publishedRequest = z.strictObject({
   withArchive: z.boolean(),
 });
 
-export const publishedAnswer = z.object({
-  rows: z.array(z.object({ eventId: text, aggregate: aggregateKey, version })),
-  toMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
-  isEnd: z.boolean(),
-});
+export const publishedAnswer = z
+  .object({
+    rows: z.array(z.object({ eventId: text, aggregate: aggregateKey, version })),
+    toMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
+    isEnd: z.boolean(),
+  })
+  .meta({
+    examples: [
+      {
+        rows: [{ eventId: '019a0000-0000-7000-8000-000000000001', aggregate: 'orders/order/o-1', version: 1 }],
+        toMs: 1_764_504_000_000,
+        isEnd: true,
+      },
+    ],
+  });
 
 export const countRequest = z.strictObject({
   afterMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
 });
 
-export const countAnswer = z.object({ rows: z.int().min(0) });
+export const countAnswer = z.object({ rows: z.int().min(0) }).meta({ examples: [{ rows: 1200 }] });
 
 export const versionsRequest = z.strictObject({
   places: z
@@ -79,22 +89,24 @@ export const versionsRequest = z.strictObject({
     .max(PLACES_MAX),
 });
 
-export const versionsAnswer = z.object({
-  answers: z.array(
-    z.discriminatedUnion('kind', [
-      z.object({
-        kind: z.literal('published'),
-        publishedAtMs: moment,
-        body: z.string().describe('The envelope, as the text of its message.'),
-        topic,
-        form: z.enum(['original', 'tombstone']),
-        digest: text,
-        messageId: text,
-      }),
-      z.object({ kind: z.enum(['not-committed', 'unpublished', 'dead', 'deleted']) }),
-    ]),
-  ),
-});
+export const versionsAnswer = z
+  .object({
+    answers: z.array(
+      z.discriminatedUnion('kind', [
+        z.object({
+          kind: z.literal('published'),
+          publishedAtMs: moment,
+          body: z.string().describe('The envelope, as the text of its message.'),
+          topic,
+          form: z.enum(['original', 'tombstone']),
+          digest: text,
+          messageId: text,
+        }),
+        z.object({ kind: z.enum(['not-committed', 'unpublished', 'dead', 'deleted']) }),
+      ]),
+    ),
+  })
+  .meta({ examples: [{ answers: [{ kind: 'deleted' }] }] });
 
 export const registerRequest = z.strictObject({
   topics,
@@ -104,19 +116,21 @@ export const registerRequest = z.strictObject({
     .describe('Whether a start from the beginning takes what retention has left, where it has deleted something.'),
 });
 
-export const registerAnswer = z.object({
-  starting: z
-    .object({
-      sinceMs: moment,
-      starts: z.enum(['at-heads', 'behind-deleted']),
-    })
-    .nullable()
-    .describe('Given while the group has its positions to set, before it receives anything.'),
-  topicsRemoved: z
-    .array(topic)
-    .optional()
-    .describe('Those that the group had until now. An older server does not tell.'),
-});
+export const registerAnswer = z
+  .object({
+    starting: z
+      .object({
+        sinceMs: moment,
+        starts: z.enum(['at-heads', 'behind-deleted']),
+      })
+      .nullable()
+      .describe('Given while the group has its positions to set, before it receives anything.'),
+    topicsRemoved: z
+      .array(topic)
+      .optional()
+      .describe('Those that the group had until now. An older server does not tell.'),
+  })
+  .meta({ examples: [{ starting: { sinceMs: 1_764_504_000_000, starts: 'at-heads' }, topicsRemoved: [] }] });
 
 export const headsRequest = z.strictObject({
   behind: z.string().max(10_000),
@@ -124,33 +138,49 @@ export const headsRequest = z.strictObject({
   starts: z.enum(['at-heads', 'behind-deleted']),
 });
 
-export const headsAnswer = z.object({
-  starts: z.array(z.object({ aggregate: aggregateKey, version })),
-  /** Where the next page begins; null on the last one. */
-  next: z.string().nullable(),
-});
+export const headsAnswer = z
+  .object({
+    starts: z.array(z.object({ aggregate: aggregateKey, version })),
+    /** Where the next page begins; null on the last one. */
+    next: z.string().nullable(),
+  })
+  .meta({ examples: [{ starts: [{ aggregate: 'orders/order/o-1', version: 3 }], next: null }] });
 
 export const startedRequest = z.strictObject({ sinceMs: moment });
 
-export const standingAnswer = z.object({
-  state: z.enum(['bootstrapping', 'live']),
-  watermarkMs: moment,
-  topics: z.array(topic).optional().describe('Those that the group sweeps. An older server does not tell.'),
-});
+export const standingAnswer = z
+  .object({
+    state: z.enum(['bootstrapping', 'live']),
+    watermarkMs: moment,
+    topics: z.array(topic).optional().describe('Those that the group sweeps. An older server does not tell.'),
+  })
+  .meta({ examples: [{ state: 'live', watermarkMs: 1_764_504_000_000, topics: ['orders-events'] }] });
 
 export const claimRequest = z.strictObject({ owner: text, durationMs: z.int().min(1).max(DAY_MS) });
 
-export const claimAnswer = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('claimed'),
-    topics: z.array(topic),
-    watermarkMs: moment,
-    floorMs: moment,
-    state: z.enum(['bootstrapping', 'live']),
-  }),
-  z.object({ kind: z.enum(['held', 'unregistered']) }),
-]);
+export const claimAnswer = z
+  .discriminatedUnion('kind', [
+    z.object({
+      kind: z.literal('claimed'),
+      topics: z.array(topic),
+      watermarkMs: moment,
+      floorMs: moment,
+      state: z.enum(['bootstrapping', 'live']),
+    }),
+    z.object({ kind: z.enum(['held', 'unregistered']) }),
+  ])
+  .meta({
+    examples: [
+      {
+        kind: 'claimed',
+        topics: ['orders-events'],
+        watermarkMs: 1_764_504_000_000,
+        floorMs: 1_764_504_000_000,
+        state: 'live',
+      },
+    ],
+  });
 
 export const watermarkRequest = z.strictObject({ toMs: moment, floorMs: moment });
 export const releaseRequest = z.strictObject({ owner: text });
-export const done = z.strictObject({});
+export const done = z.strictObject({}).meta({ examples: [{}] });

@@ -21,6 +21,8 @@ export interface GroupRemoval extends Operator {
   readonly producers: readonly string[];
   /** The group's own database: given, what the group knows of every event goes too, for good. */
   readonly dataIn?: string;
+  /** The deployment of `dataIn`, where it is another than that of the producers. */
+  readonly dataClient?: MongoClient;
   /** Told after each batch of documents. */
   readonly progress?: (deleted: Readonly<Record<DataCollection, number>>) => void;
 }
@@ -44,7 +46,7 @@ const DATA: readonly DataCollection[] = ['started', 'starts', 'parked', 'copies'
  * holds the group's sweep (until 30 s after one was killed), and for what is incomplete, it rejects with NP_ACTION_INVALID.
  */
 export async function removeGroup(removal: GroupRemoval): Promise<GroupRemovalResult> {
-  const { client, dataIn, group, producers } = removal;
+  const { client, dataClient = client, dataIn, group, producers } = removal;
   assertDecision(removal);
   if (group === '' || group === REGISTRY) throw invalid(`group is ${JSON.stringify(group)}; accepted: a group's name.`);
   if (producers.length === 0)
@@ -53,7 +55,7 @@ export async function removeGroup(removal: GroupRemoval): Promise<GroupRemovalRe
   for (const producer of producers) if (await unregister(removal, producer)) unregistered.push(producer);
   const deleted = { started: 0, starts: 0, parked: 0, copies: 0, inbox: 0, positions: 0 };
   if (dataIn === undefined) return { unregistered, deleted };
-  const database = durableDatabase(client, dataIn);
+  const database = durableDatabase(dataClient, dataIn);
   for (const name of DATA) {
     for (let count = await deleteBatch(database, name, group); count > 0;) {
       deleted[name] += count;

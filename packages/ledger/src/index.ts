@@ -24,6 +24,7 @@ export type {
   Selected,
   Selection,
 } from './replay/contract.js';
+export { replayOfGroup } from './replay/of-group.js';
 export { createReplay } from './replay/replay.js';
 export type { Decision } from './requests.js';
 export type {

@@ -2,6 +2,7 @@ import { openArchive } from '@nightporter/archive';
 import { connectMongo, engineOf } from '@nightporter/mongo';
 import type { ConfigOf, RunningService, ServiceContext, ServiceDefinition } from '@nightporter/runtime';
 import { buildConsole } from './http/app.js';
+import { openGroupHomes } from './group-homes.js';
 import { createOperations } from './ops/operations.js';
 import { openProducers } from './producers.js';
 import { consoleSettings } from './settings.js';
@@ -13,11 +14,13 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleS
   const files = config.archiveFolder === null ? null : await openArchive(config.archiveFolder);
   const archive = files === null ? {} : { files };
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'console' });
+  const homes = await openGroupHomes(client, config.groups);
   const app = await buildConsole({
     producers: openProducers(client, { databases: config.producers, files }),
     operations: createOperations(client, {
       producers: config.producers.map((database) => ({ client, database, ...archive })),
       relayDatabase: config.relayDatabase,
+      groups: homes.groups,
     }),
     liveEveryMs: config.liveEveryMs,
     tokens,
@@ -28,6 +31,7 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleS
         return null;
       },
     },
+    archive: files,
     bodyBytesMax: config.bodyBytesMax,
     requestsPerMinuteMax: config.requestsPerMinuteMax,
   });
@@ -37,7 +41,7 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleS
     ended: new Promise<never>(() => undefined),
     stop: async () => {
       await app.close();
-      await client.close();
+      await Promise.all([client.close(), homes.close()]);
     },
   };
 }

@@ -8,6 +8,7 @@ import {
   setting,
   text,
 } from '@nightporter/runtime';
+import { groupHomes } from './group-homes.js';
 
 const databaseName = text({
   charactersMax: 38,
@@ -31,6 +32,14 @@ export const consoleSettings = {
     kind: optionalText({ charactersMax: 38 }),
     default: '',
     description: 'The relay’s database. Looked for where it is not given.',
+  }),
+  groups: setting({
+    name: 'GROUP_DBS',
+    kind: groupHomes(),
+    default: '',
+    description:
+      'Where groups keep their data, for those that are not found on the deployment of MONGODB_URI, such as group=database on another one.',
+    secret: 'whole',
   }),
   liveEveryMs: setting({
     name: 'LIVE_EVERY_MS',

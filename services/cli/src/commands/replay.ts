@@ -1,5 +1,5 @@
 import {
-  createReplay,
+  replayOfGroup,
   type Deployment,
   type Into,
   type Replay,
@@ -7,7 +7,6 @@ import {
   type ReplayResult,
   type Selection,
 } from '@nightporter/ledger';
-import { createProducerLedger, durableDatabase, type GroupDocument } from '@nightporter/mongo';
 import { NightporterError, type AggregateKey } from '@nightporter/protocol';
 import { Command, Option } from 'commander';
 import type { Cli } from '../cli.js';
@@ -99,15 +98,7 @@ async function replayOf({ groups, producers }: Deployment, group: string, { topi
       'NP_ACTION_INVALID',
       `Where group ${group} keeps its data is not known; accepted: --group-db ${group}=<database>.`,
     );
-  const read = [];
-  for (const { client, database, files } of producers) {
-    const entries = durableDatabase(client, database).collection<GroupDocument>('groups');
-    const registered = await entries.findOne({ _id: group });
-    const wanted = registered?.topics ?? topics ?? [];
-    const ledger = createProducerLedger({ client, database, ...(files === undefined ? {} : { files }) });
-    if (wanted.length > 0) read.push({ database, topics: wanted, ledger });
-  }
-  return createReplay({ client: home.client, database: home.database, group, producers: read });
+  return replayOfGroup({ producers }, home, topics);
 }
 
 function toldPlan({ aggregates: of, events, first, last, missing }: ReplayPlan): string {

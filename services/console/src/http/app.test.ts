@@ -24,6 +24,8 @@ async function app(tokens: Tokens): Promise<FastifyInstance> {
     operations: {
       client: new MongoClient('mongodb://127.0.0.1'),
       deployment: unused,
+      home: unused,
+      forget: unused,
       deadLetters: unused,
       relay: unused,
       alone: unused,
@@ -99,14 +101,19 @@ describe('the ops API', () => {
     expect(pointers.sort()).toEqual(['#/more', '#/places/0/version']);
   });
 
-  it.each(['/v1/status', '/v1/events', '/v1/live', '/v1/outbox', '/v1/groups/points/dead-letters', '/v1/doctor'])(
-    'keeps %s from whoever has no token, or one for ledgers alone',
-    async (url) => {
-      const built = await app({ ops: OPS, ledger: LEDGER });
-      expect((await built.inject(url)).statusCode).toBe(401);
-      expect((await built.inject({ url, headers: bearer(LEDGER) })).statusCode).toBe(403);
-    },
-  );
+  it.each([
+    '/v1/status',
+    '/v1/events',
+    '/v1/live',
+    '/v1/outbox',
+    '/v1/groups/points/dead-letters',
+    '/v1/doctor',
+    '/v1/groups',
+  ])('keeps %s from whoever has no token, or one for ledgers alone', async (url) => {
+    const built = await app({ ops: OPS, ledger: LEDGER });
+    expect((await built.inject(url)).statusCode).toBe(401);
+    expect((await built.inject({ url, headers: bearer(LEDGER) })).statusCode).toBe(403);
+  });
 
   it('tells its health to everybody', async () => {
     const built = await app({ ops: OPS, ledger: null });

@@ -1,10 +1,13 @@
 import { createHttpApp, type HttpAppOptions } from '@nightporter/http';
+import type { ArchiveFiles } from '@nightporter/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { Producer, Producers } from '../producers.js';
 import { deadLetterRoutes, outboxRoutes } from '../ops/action-routes.js';
+import { groupActionRoutes } from '../ops/group-action-routes.js';
 import { liveRoute } from '../ops/live-route.js';
 import type { Operations } from '../ops/operations.js';
 import { questionRoutes } from '../ops/question-routes.js';
+import { retentionRoute } from '../ops/retention-route.js';
 import type { Tokens } from '../tokens.js';
 import { groupRoutes } from './group-routes.js';
 import { guard } from './guard.js';
@@ -17,6 +20,8 @@ export interface ConsoleOptions extends Omit<HttpAppOptions, 'service' | 'title'
   /** How often those who look at `/v1/live` are told. */
   readonly liveEveryMs: number;
   readonly tokens: Tokens;
+  /** Where retention by hand puts files; null: nowhere. */
+  readonly archive?: ArchiveFiles | null;
 }
 
 const DESCRIPTION =
@@ -28,6 +33,7 @@ export async function buildConsole({
   operations,
   liveEveryMs,
   tokens,
+  archive = null,
   ...options
 }: ConsoleOptions): Promise<FastifyInstance> {
   const app = await createHttpApp({
@@ -53,8 +59,9 @@ export async function buildConsole({
   await app.register(
     async (scope) => {
       scope.addHook('onRequest', guard('ops', tokens));
-      for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes])
+      for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes, groupActionRoutes])
         await scope.register(routes, { operations });
+      await scope.register(retentionRoute, { operations, archive });
       await scope.register(liveRoute, { operations, everyMs: liveEveryMs });
     },
     { prefix: '/v1' },

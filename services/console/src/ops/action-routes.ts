@@ -1,28 +1,28 @@
-import { ProblemError, problemAnswers } from '@nightporter/http';
+import { ProblemError } from '@nightporter/http';
 import { actOnOutbox, listOutbox, type DeadLetterFilter } from '@nightporter/ledger';
 import { pauseRelay, resumeRelay } from '@nightporter/mongo';
 import { eventId, type AggregateKey } from '@nightporter/protocol';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import { problem } from '../http/problems.js';
+import { answers } from './answers.js';
+import { assertConfirmed } from './confirmed.js';
 import type { Operations } from './operations.js';
 import * as requests from './requests.js';
 
-const response = { 200: requests.found, ...problemAnswers };
-
 /** What operators do with events that the relay has given up, and with the relay. Each act is one transaction with its record. */
 export const outboxRoutes: FastifyPluginCallbackZod<{ operations: Operations }> = (app, { operations }, done) => {
-  const about = (summary: string) => ({ tags: ['outbox'], summary, response });
+  const about = <Response>(summary: string, response: Response) => ({ tags: ['outbox'], summary, response });
 
   app.get(
     '/outbox',
-    { schema: { ...about('Rows that are not published'), querystring: requests.outboxQuery } },
+    { schema: { ...about('Rows that are not published', answers.outboxRows), querystring: requests.outboxQuery } },
     async ({ query }) => ({ rows: await listOutbox(await operations.deployment(), query) }),
   );
   app.post(
     '/outbox/:eventId/retry',
     {
       schema: {
-        ...about('Has the relay try a dead event again'),
+        ...about('Has the relay try a dead event again', answers.done),
         params: requests.eventParams,
         body: requests.decisionBody,
       },
@@ -36,7 +36,7 @@ export const outboxRoutes: FastifyPluginCallbackZod<{ operations: Operations }> 
     '/outbox/:eventId/skip',
     {
       schema: {
-        ...about('Has a tombstone published in place of a dead event'),
+        ...about('Has a tombstone published in place of a dead event', answers.done),
         params: requests.eventParams,
         body: requests.confirmedBody,
       },
@@ -54,7 +54,7 @@ export const outboxRoutes: FastifyPluginCallbackZod<{ operations: Operations }> 
     const summary = action === 'pause' ? 'Has relays send nothing, or nothing of one topic' : 'Takes a pause back';
     app.post(
       `/relay/${action}`,
-      { schema: { tags: ['relay'], summary, body: requests.pauseBody, response } },
+      { schema: { tags: ['relay'], summary, body: requests.pauseBody, response: answers.paused } },
       async ({ body }) => {
         const { client, database } = await operations.relay();
         return run(client, database, body);
@@ -66,14 +66,14 @@ export const outboxRoutes: FastifyPluginCallbackZod<{ operations: Operations }> 
 
 /** What operators do with dead letters of a group: on the revision that they saw. */
 export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations }> = (app, { operations }, done) => {
-  const about = (summary: string) => ({ tags: ['dead letters'], summary, response });
+  const about = <Response>(summary: string, response: Response) => ({ tags: ['dead letters'], summary, response });
   const path = '/groups/:group/dead-letters';
 
   app.get(
     path,
     {
       schema: {
-        ...about('Dead letters, those that failed first before others'),
+        ...about('Dead letters, those that failed first before others', answers.deadLetters),
         params: requests.groupParams,
         querystring: requests.deadLetterQuery,
       },
@@ -84,7 +84,7 @@ export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations
   );
   app.get(
     `${path}/:eventId`,
-    { schema: { ...about('One dead letter, whole'), params: requests.deadLetterParams } },
+    { schema: { ...about('One dead letter, whole', answers.oneDeadLetter), params: requests.deadLetterParams } },
     async ({ params }) => {
       const found = await (await operations.deadLetters(params.group)).show(eventId(params.eventId));
       if (found !== null) return found;
@@ -93,7 +93,13 @@ export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations
   );
   app.post(
     `${path}/:eventId/retry`,
-    { schema: { ...about('Has it run again'), params: requests.deadLetterParams, body: requests.targetBody } },
+    {
+      schema: {
+        ...about('Has it run again', answers.done),
+        params: requests.deadLetterParams,
+        body: requests.targetBody,
+      },
+    },
     async ({ body: { revision, ...decision }, params }) =>
       acted(
         await (
@@ -105,7 +111,7 @@ export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations
     `${path}/:eventId/edit`,
     {
       schema: {
-        ...about('Has other data applied in its place, on record'),
+        ...about('Has other data applied in its place, on record', answers.done),
         params: requests.deadLetterParams,
         body: requests.editBody,
       },
@@ -120,7 +126,7 @@ export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations
     `${path}/:eventId/skip`,
     {
       schema: {
-        ...about('Settles it without an effect'),
+        ...about('Settles it without an effect', answers.done),
         params: requests.deadLetterParams,
         body: requests.confirmedTargetBody,
       },
@@ -135,7 +141,7 @@ export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations
     '/groups/:group/set-aside',
     {
       schema: {
-        ...about('Messages without a place in any sequence'),
+        ...about('Messages without a place in any sequence', answers.setAside),
         params: requests.groupParams,
         querystring: requests.limitQuery,
       },
@@ -149,7 +155,7 @@ export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations
     '/groups/:group/set-aside/:id/dismiss',
     {
       schema: {
-        ...about('Takes a message from the list; no position changes'),
+        ...about('Takes a message from the list; no position changes', answers.done),
         params: requests.setAsideParams,
         body: requests.dismissBody,
       },
@@ -171,14 +177,6 @@ function filterOf({ aggregate, code, eventType, reason }: Filter): DeadLetterFil
     ...(reason === undefined ? {} : { reason }),
     ...(aggregate === undefined ? {} : { aggregate: aggregate as AggregateKey }),
   };
-}
-
-function assertConfirmed(confirm: string, id: string): void {
-  if (confirm === id) return;
-  const detail = `confirm is ${JSON.stringify(confirm)}; accepted: ${JSON.stringify(id)}, since this cannot be undone`;
-  throw new ProblemError(
-    problem('invalid-request', detail, [{ pointer: '#/confirm', detail: 'is not the id in the path' }]),
-  );
 }
 
 /** What was not done is a refusal: the operator looks again and decides anew. */

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyPluginCallback } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { ProblemError } from '@nightporter/http';
 import { problem } from '../http/problems.js';
+import { answers } from './answers.js';
 import type { Operations } from './operations.js';
 
 export interface LiveOptions {
@@ -29,7 +30,7 @@ export const liveRoute: FastifyPluginCallback<LiveOptions> = (app, { everyMs, op
 
   app.get(
     '/live',
-    { schema: { tags: ['questions'], summary: 'The same as /status, again and again (text/event-stream)' } },
+    { schema: { tags: ['questions'], summary: 'The same as /status, again and again', response: answers.live } },
     (_request, reply) => {
       if (looking.size >= LOOKING_MAX) {
         throw new ProblemError(problem('unavailable', `${LOOKING_MAX} others look already`));

@@ -1,30 +1,29 @@
-import { ProblemError, problemAnswers } from '@nightporter/http';
+import { ProblemError } from '@nightporter/http';
 import { aggregateHistory, audit, doctor, operatorActions, search, status, timeline } from '@nightporter/ledger';
 import { eventId, type AggregateKey } from '@nightporter/protocol';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import { problem } from '../http/problems.js';
+import { answers } from './answers.js';
 import type { Operations } from './operations.js';
 import * as requests from './requests.js';
 
-const response = { 200: requests.found, ...problemAnswers };
-
 /** Where events are. Nothing here changes anything, but for the marks of an audit. */
 export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }> = (app, { operations }, done) => {
-  const ask = (summary: string) => ({ tags: ['questions'], summary, response });
+  const ask = <Response>(summary: string, response: Response) => ({ tags: ['questions'], summary, response });
 
-  app.get('/status', { schema: ask('How everything stands') }, async () =>
+  app.get('/status', { schema: ask('How everything stands', answers.status) }, async () =>
     status(await operations.deployment(), operations.client),
   );
 
   app.get(
     '/events',
-    { schema: { ...ask('Searches events, newest first'), querystring: requests.searchQuery } },
+    { schema: { ...ask('Searches events, newest first', answers.page), querystring: requests.searchQuery } },
     async ({ query }) => search(await operations.deployment(), given(query)),
   );
 
   app.get(
     '/events/:eventId',
-    { schema: { ...ask('What became of an event, step by step'), params: requests.eventParams } },
+    { schema: { ...ask('What became of an event, step by step', answers.timeline), params: requests.eventParams } },
     async ({ params }) => {
       const found = await timeline(await operations.deployment(), eventId(params.eventId));
       if (found.kind !== 'unknown') return found;
@@ -37,7 +36,7 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
     '/history',
     {
       schema: {
-        ...ask('Every version of an aggregate, and what each group made of it'),
+        ...ask('Every version of an aggregate, and what each group made of it', answers.history),
         querystring: requests.historyQuery,
       },
     },
@@ -49,7 +48,7 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
     '/audit',
     {
       schema: {
-        ...ask('Whether committed = published = settled, and each difference'),
+        ...ask('Whether committed = published = settled, and each difference', answers.audit),
         querystring: requests.auditQuery,
       },
     },
@@ -61,14 +60,18 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
       }),
   );
 
-  app.get('/doctor', { schema: ask('What is wrong with the deployment, and what mends it') }, async () => {
-    const { findings } = await doctor(await operations.deployment(), operations.client);
-    return { findings };
-  });
+  app.get(
+    '/doctor',
+    { schema: ask('What is wrong with the deployment, and what mends it', answers.findings) },
+    async () => {
+      const { findings } = await doctor(await operations.deployment(), operations.client);
+      return { findings };
+    },
+  );
 
   app.get(
     '/actions',
-    { schema: { ...ask('What operators did, newest first'), querystring: requests.limitQuery } },
+    { schema: { ...ask('What operators did, newest first', answers.actions), querystring: requests.limitQuery } },
     async ({ query }) => ({ actions: await operatorActions(await operations.deployment(), query.limit) }),
   );
   done();

@@ -74,7 +74,41 @@ export const targetBody = z.strictObject({ ...decision, revision: z.int().min(0)
 export const confirmedTargetBody = targetBody.extend({ confirm });
 export const editBody = confirmedTargetBody.extend({ data: z.json() });
 export const dismissBody = z.strictObject({ ...decision, count: z.int().min(1), confirm });
+export const selection = {
+  into: z
+    .enum(['what-is-missing', 'new-group'])
+    .default('what-is-missing')
+    .describe(
+      'what-is-missing: what the group has neither settled nor parked. new-group: a generation that begins with this.',
+    ),
+  aggregates: z.array(wire.aggregateKey).min(1).max(1_000).optional(),
+  eventTypes: z.array(line(200)).min(1).max(100).optional(),
+  publishedFrom: moment.optional().describe('Published at or after this moment (RFC 3339).'),
+  publishedBefore: moment.optional(),
+  topics: z.array(line(127)).min(1).max(100).optional().describe('Of a group that is new: what it reads.'),
+};
+export const planBody = z.strictObject(selection);
+export const replayBody = z.strictObject({
+  ...decision,
+  ...selection,
+  ratePerSecond: z.int().min(1).max(100_000).optional(),
+});
+export const removalBody = z.strictObject({
+  ...decision,
+  confirm,
+  withData: z.boolean().default(false).describe('Whether what the group knows of every event goes too, for good.'),
+});
+export const outboxParams = z.strictObject({ producer: line(38) });
+export const retentionBody = z.strictObject({
+  ...decision,
+  confirm,
+  to: z.enum(['delete', 'collections', 'files']),
+  bucket: z.enum(['day', 'month']).default('day'),
+  afterHours: z.int().min(0).max(876_000).default(168),
+  archiveDays: z.int().min(0).max(36_500).nullable().default(null).describe('How long archives stay; null: for ever.'),
+  force: z
+    .boolean()
+    .default(false)
+    .describe('Rows that groups have not passed go too: what they miss is lost to them.'),
+});
 export const pauseBody = z.strictObject({ ...decision, topic: line(127).nullable().default(null) });
-
-/** What the ledger found. Its shapes are those of @nightporter/ledger; moments are RFC 3339. */
-export const found = z.unknown();

@@ -34,7 +34,7 @@ export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, {
     tags: ['orders'],
     summary: 'Reads an order',
     params: schemas.orderParams,
-    response: { 200: schemas.orderAnswer, ...problemAnswers },
+    response: { 200: schemas.orderAnswer, 304: schemas.unchangedAnswer, ...problemAnswers },
   };
   app.get('/orders/:orderId', { schema: getSchema }, async (request, reply) => {
     const order = await orders.find(request.params.orderId);

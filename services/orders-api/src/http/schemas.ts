@@ -82,7 +82,19 @@ export const commandHeaders = createHeaders.extend({
     .describe('Carry the command out only while the order has this ETag, otherwise answer 412.'),
 });
 
-export const orderAnswer = z.object({
+const EXAMPLE_ORDER = {
+  orderId: 'o-1',
+  version: 2,
+  status: 'PAID',
+  customerId: 'ada',
+  currency: 'EUR',
+  lines: [{ productId: 'apple', quantity: 2, unitPriceMinor: 250 }],
+  totalMinor: 500,
+  payment: { transactionId: 't-1', amountMinor: 500 },
+  cancellation: null,
+};
+
+const order = z.object({
   orderId: z.string(),
   version: z.number(),
   status: orderStatus,
@@ -94,6 +106,8 @@ export const orderAnswer = z.object({
   cancellation: z.object({ reason: z.string() }).nullable(),
 });
 
+export const orderAnswer = order.meta({ examples: [EXAMPLE_ORDER] });
+
 export const paymentCallbackBody = z.strictObject({
   orderId,
   paymentTransactionNo: identifier.describe(
@@ -103,15 +117,19 @@ export const paymentCallbackBody = z.strictObject({
   currency,
 });
 
-export const paymentAnswer = z.object({
-  paymentTransactionNo: z.string(),
-  orderId: z.string(),
-  amountMinor: z.number(),
-  currency: z.string(),
-  outcome: z
-    .enum(['applied', 'surplus'])
-    .describe('applied: the order is paid by it. surplus: the order did not call for it, and it is owed back.'),
-});
+export const paymentAnswer = z
+  .object({
+    paymentTransactionNo: z.string(),
+    orderId: z.string(),
+    amountMinor: z.number(),
+    currency: z.string(),
+    outcome: z
+      .enum(['applied', 'surplus'])
+      .describe('applied: the order is paid by it. surplus: the order did not call for it, and it is owed back.'),
+  })
+  .meta({
+    examples: [{ paymentTransactionNo: 't-1', orderId: 'o-1', amountMinor: 500, currency: 'EUR', outcome: 'applied' }],
+  });
 
 const CURSOR = /^[A-Za-z0-9_-]{1,1200}$/;
 
@@ -132,10 +150,15 @@ export const listQuery = z.strictObject({
   cursor: cursor.optional().describe('The "next" of the page before.'),
 });
 
-export const listAnswer = z.object({
-  orders: z.array(orderAnswer).readonly(),
-  next: z.string().nullable().describe('Pass it as cursor to get the next page; null on the last one.'),
-});
+export const listAnswer = z
+  .object({
+    orders: z.array(order).readonly(),
+    next: z.string().nullable().describe('Pass it as cursor to get the next page; null on the last one.'),
+  })
+  .meta({ examples: [{ orders: [EXAMPLE_ORDER], next: null }] });
+
+/** Nothing more is said: the caller has this version already. */
+export const unchangedAnswer = z.null().describe('The order is as `if-none-match` says.');
 
 const eventCursor = z
   .string()

@@ -1,0 +1,104 @@
+import { Ajv, type ValidateFunction } from 'ajv';
+
+type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+interface Media {
+  readonly schema: Json;
+  readonly example?: Json;
+  readonly examples?: Readonly<Record<string, { readonly value: Json }>>;
+}
+
+interface Operation {
+  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>>;
+}
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+}
+
+/** Probes and scrapes, which are on no page. */
+const FOR_MACHINES = /^\/(livez|readyz|metrics)$/;
+
+export interface Answer {
+  readonly status: number;
+  /** As the header says, with parameters. */
+  readonly contentType: string | null;
+  readonly body: unknown;
+}
+
+export interface PublishedApi {
+  readonly routes: readonly { readonly name: string; readonly operation: Operation }[];
+  /** Throws where an answer is not what the OpenAPI page says: route, status, media type and shape. */
+  check(request: { readonly method: string; readonly url: string }, answer: Answer): void;
+  /** What is wrong with the examples of the page: each answer needs one, and it fits the answer's schema. */
+  wrongExamples(): readonly string[];
+}
+
+/** The OpenAPI page of an application that is ready: one with the plugin for it, as all of ours have. */
+export function publishedApi(app: object): PublishedApi {
+  const { paths } = (app as { swagger(): unknown }).swagger() as OpenApi;
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
+  const compiled = new Map<Json, ValidateFunction>();
+  const errorsOf = (schema: Json, value: unknown): string | null => {
+    const validate = compiled.get(schema) ?? ajv.compile(withNull(schema) as object);
+    compiled.set(schema, validate);
+    return validate(value) ? null : ajv.errorsText(validate.errors);
+  };
+  const routes = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      pattern: new RegExp(`^${method.toUpperCase()} ${path.replace(/\{[^}]+\}/g, '[^/?]+')}(\\?|$)`),
+      operation,
+    })),
+  );
+  return {
+    routes,
+    check({ method, url }, { status, contentType, body }) {
+      const route = routes.find(({ pattern }) => pattern.test(`${method} ${url}`));
+      if (route === undefined) {
+        if (status === 404 || status >= 500 || !url.startsWith('/') || FOR_MACHINES.test(url)) return;
+        throw new Error(`${method} ${url} answered ${status} and is not on the OpenAPI page`);
+      }
+      const response =
+        route.operation.responses[String(status)] ?? route.operation.responses[`${String(status)[0]!}XX`];
+      if (response === undefined) throw new Error(`${route.name} answered ${status}, which is not on the OpenAPI page`);
+      if (status === 304) return;
+      const type = contentType?.split(';', 1)[0] ?? 'nothing';
+      const media = response.content?.[type];
+      if (media === undefined)
+        throw new Error(`${route.name} answered ${status} with ${type}, which is not on the OpenAPI page`);
+      const errors = errorsOf(media.schema, body);
+      if (errors !== null)
+        throw new Error(`${route.name} answered ${status} in another shape than the OpenAPI page says: ${errors}`);
+    },
+    wrongExamples() {
+      return routes.flatMap(({ name, operation }) =>
+        Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
+          Object.entries(content).flatMap(([type, media]) => {
+            const examples = examplesOf(media);
+            if (examples.length === 0 && status !== '304') return [`${name} ${status} ${type}: no example`];
+            return examples.flatMap((example) => {
+              const errors = errorsOf(media.schema, example);
+              return errors === null ? [] : [`${name} ${status} ${type}: ${errors}`];
+            });
+          }),
+        ),
+      );
+    },
+  };
+}
+
+function examplesOf({ example, examples = {}, schema }: Media): readonly Json[] {
+  const ofSchema = schema as { readonly example?: Json; readonly examples?: readonly Json[] };
+  const single = [example, ofSchema.example].filter((one) => one !== undefined);
+  return [...single, ...Object.values(examples).map(({ value }) => value), ...(ofSchema.examples ?? [])];
+}
+
+/** OpenAPI 3.0 says `nullable` where JSON Schema has a type. */
+function withNull(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(withNull);
+  if (schema === null || typeof schema !== 'object') return schema;
+  const { nullable, ...rest } = schema as { readonly [key: string]: Json };
+  const inner = Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, withNull(value)]));
+  return nullable === true ? { anyOf: [{ type: 'null' }, inner] } : inner;
+}
