@@ -2,6 +2,13 @@
 import { z } from 'zod';
 import { action, count, event, groupStanding, moment, notKnown, pause, verdict } from './shape-parts.js';
 
+const mend = z
+  .string()
+  .nullable()
+  .describe(
+    'The command, or the deed, that mends it or tells more; null where nothing is to be done, or somebody has to judge first.',
+  );
+
 const step = z.object({
   at: moment.nullable(),
   group: z.string().nullable(),
@@ -25,6 +32,7 @@ const groupTimeline = z.object({
   database: z.string().nullable(),
   isRegistered: z.boolean(),
   verdict: z.union([verdict, z.null()]),
+  mend,
   attempts: count,
   repeats: count,
   receivedAt: moment.nullable(),
@@ -39,6 +47,7 @@ export const timeline = z.union([
     event,
     payload: z.unknown().describe('Any JSON.'),
     relay: verdict,
+    mend,
     publication: z.union([
       z.object({ topic: z.string(), messageId: z.string(), relay: z.string(), epoch: count, capturedAt: moment }),
       z.null(),
@@ -154,6 +163,7 @@ export const audit = z.object({
       aggregate: z.string().nullable(),
       version: count.nullable(),
       text: z.string(),
+      mend,
     }),
   ),
   differencesTotal: count,
