@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createInventoryWorker } from '@nightporter/inventory-worker';
 import { ERROR_CODES } from '@nightporter/protocol';
+import { eventAttributes, messagingAttributes } from '@nightporter/runtime';
 import { describe, expect, it } from 'vitest';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -95,7 +96,8 @@ describe('the page for operators of consumers', () => {
     const { config } = createInventoryWorker();
     const own = ['STOCK', 'TOPIC', 'ORDERS_DB', 'ORDERS_LEDGER_URL', 'ORDERS_LEDGER_TOKEN'];
     const byWorker = ['MONGODB_DB', 'PORT', 'GROUP'];
-    const settings = Object.values(config).filter(({ name }) => !own.includes(name));
+    // Those of traces are the same for every process, and have a page of their own.
+    const settings = Object.values(config).filter(({ name }) => !own.includes(name) && !name.startsWith('OTEL_'));
     const expected = settings.map(({ name, unit = '', default: value = '(required)' }) => [
       name,
       unit,
@@ -129,5 +131,35 @@ describe('the protocol package', () => {
         /\bDate\b|Math\.random|setTimeout|setInterval|performance\./.test(read('packages', 'protocol', 'src', file)),
       );
     expect(guilty).toEqual([]);
+  });
+});
+
+describe('the page of traces', () => {
+  const page = read('docs', 'tracing.md');
+  const firstCells = tableRows(page).map(([cell = '']) => cell);
+
+  it('has every setting of traces', () => {
+    const { config } = createInventoryWorker();
+    const names = Object.values(config).map(({ name }) => name);
+    const missing = names.filter((name) => name.startsWith('OTEL_') && !firstCells.includes(`\`${name}\``));
+    expect(missing).toEqual([]);
+  });
+
+  it('has every attribute of messages and events', () => {
+    const attributes = {
+      ...messagingAttributes({ name: 'send', type: 'send', topic: 't', group: 'g' }),
+      ...eventAttributes({
+        eventId: 'e',
+        eventType: 't',
+        eventVersion: 1,
+        aggregate: 'a',
+        aggregateVersion: 1,
+        correlationId: 'c',
+        messageId: 'm',
+        messageGroup: 'g',
+      }),
+    };
+    const missing = Object.keys(attributes).filter((name) => !firstCells.some((cell) => cell.includes(`\`${name}\``)));
+    expect(missing).toEqual([]);
   });
 });

@@ -18,6 +18,7 @@ import type {
   StartedRecords,
   Subscriber,
 } from './ports.js';
+import type { ConsumerTracer } from './trace-ports.js';
 
 /** What the engine needs of the world. */
 export interface ConsumerPorts<Session> {
@@ -42,6 +43,7 @@ export interface ConsumerPorts<Session> {
   readonly clock: Clock;
   readonly random: Random;
   readonly observe: ConsumerObserver;
+  readonly tracer?: ConsumerTracer;
 }
 
 /** What the loops of one consumer share. */

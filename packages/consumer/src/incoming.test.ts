@@ -39,6 +39,21 @@ const contentOf = (from: Delivery, by: Reader<unknown> = reader): unknown => {
 };
 
 describe('a delivery', () => {
+  const traced = { ...envelope, traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };
+  const sent = '00-0af7651916cd43dd8448eb211c80319c-1111111111111111-01';
+
+  test.each([
+    ['the send that brought it', sent, sent],
+    ['no send where that is not traced', traced.traceparent, undefined],
+    ['no send that is malformed', 'nonsense', undefined],
+  ])('names %s', (_what, traceparent, sentIn) => {
+    const { properties } = delivery({}, traced);
+    const named = delivery({ properties: { ...properties, [MESSAGE_PROPERTIES.traceparent]: traceparent } }, traced);
+    const work = workOf(named, reader, 2);
+    if (work.kind !== 'event') throw new Error(work.reason);
+    expect([work.event.sentIn, work.event.envelope.traceparent]).toEqual([sentIn, traced.traceparent]);
+  });
+
   test('is the event that was written, ready for its handler', () => {
     expect(workOf(delivery(), reader, 2)).toEqual({
       kind: 'event',

@@ -5,7 +5,7 @@ import {
   type EventEnvelope,
   type PublicationForm,
 } from '@nightporter/contracts';
-import { aggregateKey, type AggregateKey, type MessageContent } from '@nightporter/protocol';
+import { aggregateKey, isTraceparent, type AggregateKey, type MessageContent } from '@nightporter/protocol';
 import type { ReadResult } from './options.js';
 import type { Delivery, Handlers, IncomingEvent, ParkedEvent } from './ports.js';
 
@@ -61,6 +61,7 @@ export function workOf<Session>(delivery: Delivery, reader: Reader<Session>, del
     digest: delivery.properties[MESSAGE_PROPERTIES.digest] ?? '',
     messageId: delivery.messageId,
     ...createdAtOf(delivery),
+    ...sentInOf(delivery, envelope),
   };
   return {
     ...eventWork(event, reader),
@@ -128,6 +129,11 @@ function readSafely<Session>(envelope: EventEnvelope, reader: Reader<Session>): 
 function createdAtOf({ properties }: Delivery): { readonly createdAtMs?: number } {
   const text = properties[MESSAGE_PROPERTIES.createdAt] ?? '';
   return /^[1-9][0-9]{0,14}$/.test(text) ? { createdAtMs: Number(text) } : {};
+}
+
+function sentInOf({ properties }: Delivery, { traceparent }: EventEnvelope): { readonly sentIn?: string } {
+  const sentIn = properties[MESSAGE_PROPERTIES.traceparent];
+  return isTraceparent(sentIn) && sentIn !== traceparent ? { sentIn } : {};
 }
 
 function formOf(delivery: Delivery): PublicationForm | null {

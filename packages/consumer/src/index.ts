@@ -7,3 +7,4 @@ export { createMemoryFilter } from './memory-filter.js';
 export { CONSUMER_DEFAULTS, type ConsumerOptions, type ConsumerSetup, type ReadResult } from './options.js';
 export type { ConsumerSnapshot } from './snapshot.js';
 export * from './ports.js';
+export * from './trace-ports.js';

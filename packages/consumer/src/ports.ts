@@ -58,6 +58,8 @@ export interface IncomingEvent {
   readonly messageId: string;
   /** When it was written, in milliseconds since 1970 on the producer's database clock, where that came along. For figures only. */
   readonly createdAtMs?: number;
+  /** Trace context of the send that brought it, where that is another than the envelope's. For traces only. */
+  readonly sentIn?: string;
 }
 
 /** Where an event stands, for whoever need not know what it holds. */

@@ -1,3 +1,4 @@
+import { inTrace } from '@nightporter/contracts';
 import { changesOf, sequence, sleep } from '@nightporter/protocol';
 import { backoffMs } from './circuit.js';
 import type { SilentCount } from './counters.js';
@@ -7,9 +8,10 @@ import { classify } from './failure.js';
 import { attemptOf, groupChangesOf, setAsideUnreadable, toldOf, withPositionsOnce } from './group-changes.js';
 import { GroupView, messageOf } from './group-view.js';
 import { forgottenOf } from './forgotten.js';
-import { runHandler } from './handler-run.js';
+import { runHandler, type HandlerRun } from './handler-run.js';
 import type { EventWork, Work } from './incoming.js';
 import { versionKey, type ConsumerEvent, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
+import type { TransactionTrace } from './trace-ports.js';
 
 export type SettleResult =
   /** The first `count` messages have a durable outcome. */
@@ -40,6 +42,7 @@ interface Draft {
   isLoaded: boolean;
   /** Index of the message whose handler runs. */
   running: number | null;
+  readonly trace: TransactionTrace | null;
 }
 
 /**
@@ -57,13 +60,16 @@ export async function settle<Session>(
   for (let hardships = 0; ;) {
     await circuit.whenClosed(stopping);
     if (rollBack.rungForGood) return { kind: 'abandoned' };
-    const draft: Draft = { changes: [], told: [], silent: [], isLoaded: false, running: null };
+    const trace = ports.tracer?.transaction(works.length) ?? null;
+    const draft: Draft = { changes: [], told: [], silent: [], isLoaded: false, running: null, trace };
     let result: Extract<SettleResult, { kind: 'committed' | 'lost' }> | null = null;
     try {
       result = await ports.store.transact((transaction) =>
         inTransaction(engine, transaction, { works, decide, draft }),
       );
+      trace?.ended({ kind: 'committed' });
     } catch (error) {
+      trace?.ended({ kind: 'failed', error });
       const failure = classify(error);
       switch (failure) {
         case 'rolled-back':
@@ -156,7 +162,7 @@ async function decideEvent<Session>(
     draft.silent.push('leftToLedger');
     return;
   }
-  if (decision.outcome.kind === 'apply') await runHandlerOf(engine, transaction, work);
+  if (decision.outcome.kind === 'apply') await runHandlerOf(engine, transaction, { work, trace: draft.trace });
   const changes = changesOf(around, message, decision.outcome);
   const writes = groupChangesOf(work, changes, { occupant: view.occupant(work.event), parking: decision.parking });
   view.apply(work.event, changes);
@@ -177,24 +183,29 @@ function isLeftToLedger<Session>({ catchUp }: Engine<Session>, work: EventWork):
 async function runHandlerOf<Session>(
   engine: Engine<Session>,
   { session }: GroupTransaction<Session>,
-  work: EventWork,
+  { work, trace }: { readonly work: EventWork; readonly trace: TransactionTrace | null },
 ): Promise<void> {
   const { handlers, options, ports, rollBack } = engine;
-  const { envelope } = work.event;
+  const { event } = work;
+  const { envelope } = event;
   const handler = handlers[envelope.eventType];
   // The sequencer says `apply` only for content that was read for a handler.
   if (handler === undefined || work.readable === null) throw new Error(`${envelope.eventType} has no handler.`);
-  await runHandler({
+  const attempt = attemptOf(work);
+  const handling = trace?.handling({ event, attempt }) ?? null;
+  const cause = handling === null ? envelope : inTrace(envelope, handling.context);
+  const run: HandlerRun<Session> = {
     handler,
     // A copy for each run: what a handler changes in it must not reach its next run, nor the row in which its event is parked.
     event: structuredClone(work.readable),
     session,
-    emit: ports.emitter(session, envelope),
-    attempt: attemptOf(work),
+    emit: ports.emitter(session, cause),
+    attempt,
     limitMs: options.handlerMs,
     clock: ports.clock,
     rollBack,
-  });
+  };
+  await (handling === null ? runHandler(run) : handling.run(() => runHandler(run)));
 }
 
 /** Tells of what is now durable, and rings where a parked event has become due. */

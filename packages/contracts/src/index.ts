@@ -13,6 +13,7 @@ export {
   type NewestData,
 } from './event-definition.js';
 export type { EventEnvelope, EventHeaders, JsonObject, JsonValue, PublicationForm } from './envelope.js';
+export { inTrace } from './in-trace.js';
 export {
   AGGREGATE_ID_LENGTH_MAX,
   ENVELOPE_BYTES_CEILING,

@@ -4,7 +4,7 @@ export const MESSAGE_PROPERTIES = {
   form: 'np-form',
   /** Digest of the envelope in the body, see `digestOf`. */
   digest: 'np-digest',
-  /** W3C trace context of the event; absent where the event has none. */
+  /** W3C trace context of the send where it is traced, else of the event; absent where neither has one. */
   traceparent: 'traceparent',
   /** Lease epoch of the relay that sent the message. */
   relayEpoch: 'np-relay-epoch',

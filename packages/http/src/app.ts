@@ -2,7 +2,7 @@ import helmet from '@fastify/helmet';
 import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
-import { readinessAnswer, readinessOf, type Logger, type ReadinessCheck } from '@nightporter/runtime';
+import { readinessAnswer, readinessOf, type Logger, type ReadinessCheck, type Tracing } from '@nightporter/runtime';
 import { LogController, fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { jsonSchemaTransform, serializerCompiler } from 'fastify-type-provider-zod';
 import { randomUUID } from 'node:crypto';
@@ -10,6 +10,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { answerError, answerErrors, tooManyRequests, type ErrorProblem } from './errors.js';
 import { acceptJsonOnly } from './json-body.js';
 import { serveMetrics } from './metrics.js';
+import { traceRequests } from './tracing.js';
 import { validateWithZod } from './validation.js';
 
 export interface HttpAppOptions {
@@ -19,6 +20,8 @@ export interface HttpAppOptions {
   readonly title: string;
   readonly description: string;
   readonly logger: Logger;
+  /** Null, or left out: requests have no spans. */
+  readonly tracing?: Tracing | null;
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
   /** More requests of one address within a minute are answered 429. */
   readonly requestsPerMinuteMax: number;
@@ -37,7 +40,7 @@ const UNLIMITED: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']
  * error, `/livez`, `/readyz`, `/metrics`, and the OpenAPI page of the routes that are registered afterwards.
  */
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
-  const { description, errorProblem, title } = options;
+  const { description, errorProblem, title, tracing = null } = options;
   const loggerInstance: FastifyBaseLogger = options.logger;
   const app = fastify({
     loggerInstance,
@@ -53,7 +56,8 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   });
   app.setValidatorCompiler(validateWithZod);
   app.setSerializerCompiler(serializerCompiler);
-  // Before the handler of unknown routes, so that these are measured too.
+  // Before the handler of unknown routes, so that these are traced and measured too.
+  if (tracing !== null) traceRequests(app, tracing);
   serveMetrics(app, options);
   answerErrors(app, errorProblem);
   acceptJsonOnly(app);

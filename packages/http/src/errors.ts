@@ -1,7 +1,8 @@
-import { isNightporterError, type NightporterError } from '@nightporter/protocol';
+import { isNightporterError, traceIdOf, type NightporterError } from '@nightporter/protocol';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { MalformedJsonError } from './json-body.js';
 import { commonProblem, sendProblem, type Problem } from './problems.js';
+import { traceOf } from './tracing.js';
 import { InvalidRequestError } from './validation.js';
 
 /** What a service makes of an error of nightporter; null is answered as something broken, which tells the caller nothing. */
@@ -41,8 +42,10 @@ export function answerError(
   { request, reply, errorProblem }: { request: FastifyRequest; reply: FastifyReply; errorProblem: ErrorProblem },
 ): FastifyReply {
   const answer = problemOf(error, errorProblem);
-  if (answer.status >= 500)
-    request.log.error({ err: error, method: request.method, path: pathOf(request) }, 'request failed');
+  if (answer.status >= 500) {
+    const place = { method: request.method, path: pathOf(request), ...traceIdOf(traceOf(request)) };
+    request.log.error({ err: error, ...place }, 'request failed');
+  }
   return sendProblem(reply, answer);
 }
 

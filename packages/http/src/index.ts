@@ -1,6 +1,7 @@
 export { createHttpApp, type HttpAppOptions } from './app.js';
 export { ProblemError, type ErrorProblem } from './errors.js';
 export { HTTP_METRICS } from './metrics.js';
+export { traceOf } from './tracing.js';
 export {
   defineProblems,
   problemAnswer,

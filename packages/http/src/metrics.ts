@@ -1,4 +1,4 @@
-import { createMetrics, type Metrics, type MetricTable, type ReadinessCheck } from '@nightporter/runtime';
+import { createMetrics, type Metrics, type MetricTable, type ReadinessCheck, type Tracing } from '@nightporter/runtime';
 import type { FastifyInstance } from 'fastify';
 
 /** What an HTTP service tells Prometheus, by OpenTelemetry's names. */
@@ -17,7 +17,11 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** Adds `/metrics` to `app`, and measures every request. */
 export function serveMetrics(
   app: FastifyInstance,
-  options: { readonly service: string; readonly checks: Readonly<Record<string, ReadinessCheck>> },
+  options: {
+    readonly service: string;
+    readonly checks: Readonly<Record<string, ReadinessCheck>>;
+    readonly tracing?: Tracing | null;
+  },
 ): void {
   const metrics: Metrics<typeof HTTP_METRICS> = createMetrics(HTTP_METRICS, options);
   app.addHook('onResponse', (request, reply, done) => {

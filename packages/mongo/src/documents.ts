@@ -165,6 +165,8 @@ export interface StoredEvent {
   readonly messageId: string;
   /** Of its outbox row, where that came along. */
   readonly createdAt?: Date;
+  /** Trace context of the send that brought it, for the spans of its retries. */
+  readonly sentIn?: string;
 }
 
 /** `parked`, a message with its place in the sequence: see {@link placeId}. */

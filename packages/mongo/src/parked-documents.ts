@@ -3,21 +3,42 @@ import type { EventEnvelope } from '@nightporter/contracts';
 import type { ParkedDocument, StoredEvent } from './documents.js';
 
 export function storedEvent(event: IncomingEvent): StoredEvent {
-  const { envelope, topic, form, digest, messageId, createdAtMs } = event;
+  const { envelope, topic, form, digest, messageId, createdAtMs, sentIn } = event;
   const created = createdAtMs === undefined ? {} : { createdAt: new Date(createdAtMs) };
   const { eventId, eventType } = envelope;
-  return { eventId, eventType, envelope: JSON.stringify(envelope), topic, form, digest, messageId, ...created };
+  const sent = sentIn === undefined ? {} : { sentIn };
+  return {
+    eventId,
+    eventType,
+    envelope: JSON.stringify(envelope),
+    topic,
+    form,
+    digest,
+    messageId,
+    ...created,
+    ...sent,
+  };
 }
 
 export type StoredParked = Pick<ParkedDocument, 'aggregate' | 'event' | 'state' | 'attempts' | 'revision' | 'original'>;
 
 export function parkedEvent({ aggregate, event, state, attempts, revision, original }: StoredParked): ParkedEvent {
-  const { topic, form, digest, messageId, createdAt } = event;
+  const { topic, form, digest, messageId, createdAt, sentIn } = event;
   const created = createdAt === undefined ? {} : { createdAtMs: createdAt.getTime() };
   const envelope = JSON.parse(event.envelope) as EventEnvelope;
   const written = original === undefined ? {} : { writtenDigest: original.digest };
   return {
-    event: { envelope, aggregate, topic, form, digest, ...written, messageId, ...created },
+    event: {
+      envelope,
+      aggregate,
+      topic,
+      form,
+      digest,
+      ...written,
+      messageId,
+      ...created,
+      ...(sentIn === undefined ? {} : { sentIn }),
+    },
     state,
     attempts,
     revision,

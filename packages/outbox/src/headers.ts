@@ -1,8 +1,7 @@
 import type { EventHeaders } from '@nightporter/contracts';
 import { hasControlCharacter, hasLoneSurrogate, shown } from '@nightporter/contracts';
-import { NightporterError } from '@nightporter/protocol';
+import { NightporterError, isTraceparent } from '@nightporter/protocol';
 
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** Printable ASCII, as W3C Trace Context has it; longer ones may be dropped, and are. */
 const TRACESTATE = /^[\x20-\x7e]{1,512}$/;
 
@@ -34,7 +33,7 @@ export function mergeHeaders(own: EventHeaders, defaults: EventHeaders): EventHe
 }
 
 function traceOf({ traceparent, tracestate }: EventHeaders): EventHeaders {
-  if (typeof traceparent !== 'string' || !TRACEPARENT.test(traceparent)) return {};
+  if (!isTraceparent(traceparent)) return {};
   return typeof tracestate === 'string' && TRACESTATE.test(tracestate) ? { traceparent, tracestate } : { traceparent };
 }
 

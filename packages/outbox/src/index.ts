@@ -7,5 +7,6 @@ export {
   type OutboxOptions,
   type TransactionOptions,
   type TransactionScope,
+  type TransactionTracer,
 } from './outbox.js';
 export type { OutboxWorld } from './world.js';

@@ -2,13 +2,14 @@ import {
   ENVELOPE_BYTES_CEILING,
   ENVELOPE_BYTES_MAX_DEFAULT,
   NAME_LENGTH_MAX,
+  inTrace,
   isName,
   shown,
   type Catalogue,
   type EventEnvelope,
   type EventHeaders,
 } from '@nightporter/contracts';
-import { NightporterError, type AggregateVersion, type EventId } from '@nightporter/protocol';
+import { NightporterError, type AggregateVersion, type EventId, type TraceContext } from '@nightporter/protocol';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { createAttempt } from './attempt.js';
 import { outboxCollections } from './collections.js';
@@ -102,6 +103,17 @@ export interface Outbox {
   emitter(): (session: ClientSession, cause: EventEnvelope) => CausedEmit;
 }
 
+/**
+ * Follows transactions, for traces. `run` carries `transaction` out at once, and passes its outcome on; the events of the transaction
+ * name the context that it is given. `parent` is that of the transaction's headers.
+ */
+export interface TransactionTracer {
+  run<Result>(
+    parent: Pick<EventHeaders, 'traceparent' | 'tracestate'>,
+    transaction: (context: TraceContext) => Promise<Result>,
+  ): Promise<Result>;
+}
+
 export interface OutboxOptions {
   readonly client: MongoClient;
   readonly database: string;
@@ -110,6 +122,8 @@ export interface OutboxOptions {
   readonly catalogue: Catalogue;
   /** Largest encoded envelope; 1 MiB unless given. */
   readonly envelopeBytesMax?: number;
+  /** Without it, events name the trace of their transaction's headers. */
+  readonly tracer?: TransactionTracer | null;
 }
 
 const RETRY_MS_DEFAULT = 30_000;
@@ -119,7 +133,7 @@ const RETRY_MS_DEFAULT = 30_000;
  * @throws NP_CONFIG_INVALID for a source or a limit out of range.
  */
 export function createOutbox(options: OutboxOptions, world: OutboxWorld = systemWorld): Outbox {
-  const { client, database, source, catalogue } = options;
+  const { client, database, source, catalogue, tracer = null } = options;
   const rules: DraftRules = {
     source,
     catalogue,
@@ -137,24 +151,33 @@ export function createOutbox(options: OutboxOptions, world: OutboxWorld = system
     return events === undefined ? emitOnOwn(session, event, headers ?? {}) : events.emit(event, headers);
   };
 
+  const transaction: Outbox['transaction'] = async (
+    work,
+    { headers = {}, retryMs = RETRY_MS_DEFAULT, workMs } = {},
+  ) => {
+    const idOf = stableIds(world.newEventId);
+    const eventsOn = (session: ClientSession): TransactionEvents => {
+      const { today } = world;
+      const events = new TransactionEvents({ session, collections, rules, headers, idOf, today });
+      underWay.set(session, events);
+      return events;
+    };
+    const run = new TransactionRun({
+      begin: () => createAttempt({ client, work, eventsOn }),
+      askLedger: (receipts) => askLedger(collections, receipts),
+      world,
+      lanes,
+      retryMs,
+      ...(workMs === undefined ? {} : { workMs }),
+    });
+    return run.run();
+  };
+
   return {
-    transaction: async (work, { headers = {}, retryMs = RETRY_MS_DEFAULT, workMs } = {}) => {
-      const idOf = stableIds(world.newEventId);
-      const eventsOn = (session: ClientSession): TransactionEvents => {
-        const { today } = world;
-        const events = new TransactionEvents({ session, collections, rules, headers, idOf, today });
-        underWay.set(session, events);
-        return events;
-      };
-      const run = new TransactionRun({
-        begin: () => createAttempt({ client, work, eventsOn }),
-        askLedger: (receipts) => askLedger(collections, receipts),
-        world,
-        lanes,
-        retryMs,
-        ...(workMs === undefined ? {} : { workMs }),
-      });
-      return run.run();
+    transaction: (work, options = {}) => {
+      if (tracer === null) return transaction(work, options);
+      const { headers = {} } = options;
+      return tracer.run(headers, (context) => transaction(work, { ...options, headers: inTrace(headers, context) }));
     },
     emit: (session, event) => emit(session, event),
     emitter: () => (session, cause) => async (event) => {

@@ -42,6 +42,7 @@ export type { LanePolicy } from './lane-policy.js';
 export { PublishLanes, type MarkResult } from './publish-lanes.js';
 export { ALL_SLOTS, SLOT_COUNT, slotOf, slotsOfShard } from './slots.js';
 export { NOTHING_PAUSED, samePause, type Pause } from './pause.js';
+export { isTraceparent, partsOfTraceparent, traceIdOf, type TraceContext } from './trace-context.js';
 export { TokenBucket, steadyRate, type RateLimit } from './token-bucket.js';
 export {
   decideRetry,

@@ -210,6 +210,11 @@ export interface PublishRequest {
   readonly row: OutboxRow;
   readonly relay: string;
   readonly epoch: Epoch;
+  /**
+   * Trace context of this send: the message names it beside its body, in place of the event's own, which the body keeps. For traces
+   * only; set by whoever stands between engine and publisher.
+   */
+  readonly traceparent?: string;
 }
 
 /** Why a send failed, and so what may be done about it: see design "Failures". */

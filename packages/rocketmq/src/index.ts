@@ -5,6 +5,7 @@ export {
   type DeadLetterSenderOptions,
   type RocketmqDeadLetterSender,
 } from './dead-letter-sender.js';
+export { messageGroupOf } from './message.js';
 export { worstSendMs } from './options.js';
 export type { AdminOptions, ClientLog, ClientLogLevel, ConnectionOptions, Credentials } from './options.js';
 export {

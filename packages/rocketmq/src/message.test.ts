@@ -73,6 +73,14 @@ describe('the message of a row', () => {
     expect(message.properties.get(MESSAGE_PROPERTIES.digest)).toBe(digestOf(envelopeOf(row(), 'tombstone')));
   });
 
+  it('names the send beside a body that keeps the trace of its writer', () => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-1111111111111111-01';
+    const verdict = messageOf({ row: row(), relay: 'relay-1', epoch: epoch(4), traceparent });
+    if (verdict.kind !== 'message') throw new Error(verdict.reason);
+    expect(verdict.message.properties.get(MESSAGE_PROPERTIES.traceparent)).toBe(traceparent);
+    expect(verdict.message.body).toEqual(built().body);
+  });
+
   it('is sent without a trace context that is malformed', () => {
     const message = built({ headers: { traceparent: 'not\u0007a trace' } });
     expect(message.properties.has(MESSAGE_PROPERTIES.traceparent)).toBe(false);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MESSAGE_PROPERTIES, digestOf, encodeEnvelope, envelopeOf } from '@nightporter/contracts';
-import { aggregateKey } from '@nightporter/protocol';
+import { aggregateKey, isTraceparent } from '@nightporter/protocol';
 import type { PublishRequest } from '@nightporter/relay';
 
 /** A message as it goes to the broker. */
@@ -30,7 +30,6 @@ export const MESSAGE_GROUP_BYTES_MAX = 63;
 const TOPIC = /^[%|a-zA-Z0-9_-]+$/;
 /** Java's ISO control characters, which the proxy refuses in keys, tags, groups and properties. */
 const CONTROL_CHARACTER = /\p{Cc}/u;
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /** The message of an outbox row, checked against the broker's limits, so that what it would refuse is told with its reason here. */
 export function messageOf(request: PublishRequest): MessageVerdict {
@@ -63,7 +62,7 @@ export function messageGroupOf(eventKey: string): string {
   return `sha256:${createHash('sha256').update(eventKey).digest('base64url')}`;
 }
 
-function build({ row, epoch }: PublishRequest): OutgoingMessage {
+function build({ row, epoch, traceparent: sending }: PublishRequest): OutgoingMessage {
   const envelope = envelopeOf(row, row.form);
   const properties = new Map<string, string>([
     [MESSAGE_PROPERTIES.form, row.form],
@@ -74,11 +73,9 @@ function build({ row, epoch }: PublishRequest): OutgoingMessage {
     [MESSAGE_PROPERTIES.eventVersion, String(row.eventVersion)],
   ]);
   if (row.createdAtMs !== undefined) properties.set(MESSAGE_PROPERTIES.createdAt, String(row.createdAtMs));
-  const { traceparent } = envelope;
+  const traceparent = sending ?? envelope.traceparent;
   // A malformed trace context is no reason to hold an event back; the envelope still has it.
-  if (traceparent !== undefined && TRACEPARENT.test(traceparent)) {
-    properties.set(MESSAGE_PROPERTIES.traceparent, traceparent);
-  }
+  if (isTraceparent(traceparent)) properties.set(MESSAGE_PROPERTIES.traceparent, traceparent);
   return {
     topic: row.topic,
     body: encodeEnvelope(envelope),

@@ -10,6 +10,7 @@ import {
   setting,
   text,
 } from './settings.js';
+import { tracingSettings } from './tracing/settings.js';
 
 /** Every service has these. Without a port of its own a service must not guess one: `defaultPort` is its documented one. */
 export function commonSettings(options: { defaultPort: number }) {
@@ -41,6 +42,7 @@ export function commonSettings(options: { defaultPort: number }) {
       description:
         'Time to finish the work in hand after SIGTERM or SIGINT; what is left then is abandoned (and repeated after the restart).',
     }),
+    ...tracingSettings(),
   };
 }
 

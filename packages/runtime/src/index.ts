@@ -49,4 +49,17 @@ export {
   type SettingTable,
   type ValueKind,
 } from './settings.js';
+export { messagingAttributes, eventAttributes, type EventFacts } from './tracing/attributes.js';
+export { startTracing, type ProcessTracing, type TracingConfig } from './tracing/start-tracing.js';
+export { transactionTracer } from './tracing/transaction-tracer.js';
+export {
+  errorTypeOf,
+  type ActiveSpan,
+  type MaybeContext,
+  type SpanAttributes,
+  type SpanCounts,
+  type SpanKind,
+  type SpanStart,
+  type Tracing,
+} from './tracing/tracing.js';
 export { untilAvailable, type UntilAvailable } from './until-available.js';

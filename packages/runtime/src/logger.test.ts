@@ -13,10 +13,10 @@ function capture(options: { secrets?: readonly string[] } = {}) {
 }
 
 describe('logger', () => {
-  it('writes one JSON object per line with name, level and an RFC 3339 time', () => {
+  it('writes one JSON object per line with the service, level and an RFC 3339 time', () => {
     const { lines, logger } = capture();
     logger.info({ eventId: 'e1' }, 'published');
-    expect(JSON.parse(lines[0]!)).toMatchObject({ name: 'test', level: 'info', eventId: 'e1', msg: 'published' });
+    expect(JSON.parse(lines[0]!)).toMatchObject({ service: 'test', level: 'info', eventId: 'e1', msg: 'published' });
     expect(JSON.parse(lines[0]!)).toHaveProperty('time', expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/));
   });
 
@@ -48,7 +48,7 @@ describe('logger', () => {
       pretty: true,
       destination: { write: (line) => lines.push(line) },
     }).info('hello');
-    expect(lines.join('')).toContain('hello');
+    expect(lines.join('')).toContain('(test) hello');
     expect(lines.join('')).not.toContain('{');
   });
 });

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { destination as fileDestination, pino, stdTimeFunctions, type DestinationStream, type Logger } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 
@@ -10,7 +11,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 const HIDDEN_FIELDS = ['password', 'secret', 'token', 'authorization', 'cookie', 'accessKey', 'secretKey', 'uri'];
 
 export interface LoggerOptions {
-  /** The service, in every line as `name`. */
+  /** The service, in every line as `service`. */
   readonly name: string;
   readonly level: LogLevel;
   /** Texts that are struck out of every line, wherever they stand. */
@@ -28,7 +29,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const pretty = options.pretty ?? (options.destination === undefined && process.stdout.isTTY);
   return pino(
     {
-      name: options.name,
+      base: { service: options.name, pid: process.pid, hostname: hostname() },
       level: options.level,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
@@ -41,7 +42,7 @@ export function createLogger(options: LoggerOptions): Logger {
 
 /** In this thread and synchronous: a line is written before the next statement runs, so a crash loses none. */
 function readable(output: DestinationStream): DestinationStream {
-  const format = prettyFactory({ ignore: 'pid,hostname' });
+  const format = prettyFactory({ ignore: 'service,pid,hostname', messageFormat: '({service}) {msg}' });
   return {
     write: (line) => {
       output.write(format(line));

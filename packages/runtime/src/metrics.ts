@@ -5,6 +5,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { readinessOf, type ReadinessCheck } from './health.js';
 import type { MetricLabel } from './metric-labels.js';
+import type { SpanCounts, Tracing } from './tracing/tracing.js';
 
 export interface MetricDefinition {
   readonly kind: 'counter' | 'gauge' | 'histogram';
@@ -69,12 +70,20 @@ export const PROCESS_METRICS = {
     name: 'nightporter_scrape_failures_total',
     help: 'Answers of `/metrics` that lack figures, since these could not be read in time.',
   },
+  spans: {
+    kind: 'counter',
+    name: 'nightporter_spans_total',
+    help: 'Spans for traces, by what became of them: `exported`, `dropped` (too many wait for the collector) or `failed` (it did not take them). All 0 where traces are off.',
+    labels: ['outcome'],
+  },
 } as const satisfies MetricTable;
 
 export interface MetricsOptions {
   readonly service: string;
   /** Those of `/readyz`. */
   readonly checks: Readonly<Record<string, ReadinessCheck>>;
+  /** Whose spans are counted, where there are any. */
+  readonly tracing?: Pick<Tracing, 'counts'> | null;
   /** Ends of buckets, by the key of a histogram, that a setting adds to those of the table. */
   readonly buckets?: Readonly<Record<string, readonly number[]>>;
 }
@@ -82,10 +91,13 @@ export interface MetricsOptions {
 /** What is not there by then is left out of the answer. */
 const FILL_MS = 3_000;
 
+const NO_SPANS: SpanCounts = { exported: 0, dropped: 0, failed: 0 };
+const SPAN_OUTCOMES = ['exported', 'dropped', 'failed'] as const;
+
 /** Registers every metric of the table, of {@link PROCESS_METRICS} and of Node itself. */
 export function createMetrics<const Table extends MetricTable>(
   table: Table,
-  { buckets = {}, checks, service }: MetricsOptions,
+  { buckets = {}, checks, service, tracing = null }: MetricsOptions,
 ): Metrics<Table> {
   const registry = new Registry();
   registry.setDefaultLabels({ service });
@@ -94,6 +106,11 @@ export function createMetrics<const Table extends MetricTable>(
   const fills: Fill[] = [
     async () => {
       found(own.gauges, 'ready').set((await readinessOf(checks)).kind === 'ready' ? 1 : 0);
+    },
+    () => {
+      const counts = tracing?.counts() ?? NO_SPANS;
+      spans.reset();
+      for (const outcome of SPAN_OUTCOMES) spans.inc({ outcome }, counts[outcome]);
     },
   ];
   return {
@@ -117,6 +134,7 @@ function recorder<Table extends MetricTable>(
   const count = (key: string, labels: LabelsGiven, by: number): void => {
     found(counters, key).inc(labels, by);
   };
+  const spans = found(own.counters, 'spans');
   return {
     count: (key, labels, by = 1) => {
       count(key, labels, by);

@@ -16,6 +16,8 @@ import { helpText, type ServiceText } from './help.js';
 import { createLogger, type Logger } from './logger.js';
 import { processHost, type ProcessHost, type StopSignal } from './process-host.js';
 import type { ConfigOf, SettingTable } from './settings.js';
+import { spansUrlOf, startTracing } from './tracing/start-tracing.js';
+import type { Tracing } from './tracing/tracing.js';
 
 export interface RunningService {
   /** Pending while the service works. Settling without being asked to stop is fatal, whether it resolves or rejects. */
@@ -27,6 +29,8 @@ export interface RunningService {
 export interface ServiceContext<Config> {
   readonly config: Config;
   readonly logger: Logger;
+  /** Null where no traces are asked for: then nothing is done for them. */
+  readonly tracing: Tracing | null;
   /** Aborted once the process was asked to stop. */
   readonly signal: AbortSignal;
 }
@@ -92,6 +96,10 @@ interface Life<Config> {
   readonly shutdownMs: number;
 }
 
+/** What is left of the time for stopping may go to the last spans, but not all of it: a stop in order must not become one out of time. */
+const FLUSH_SHARE = 0.8;
+const FLUSH_MS_MAX = 2_000;
+
 type Mode = 'starting' | 'running' | 'draining';
 
 /** Lives through the modes and returns the exit code. */
@@ -103,12 +111,18 @@ async function live<Table extends CommonSettings & SettingTable>(
   const deadline = deadlineAfter(request.made, shutdownMs);
   const state: { mode: Mode } = { mode: 'starting' };
   const work = async (): Promise<void> => {
-    const service = await definition.start({ config, logger, signal: request.signal });
+    const isTraced = spansUrlOf(config) !== null;
+    const tracing = isTraced ? await startTracing(config, { service: definition.name, logger }) : null;
+    // It may have been asked to stop while the SDK was loaded; a service is not begun only to be told so.
+    if (isTraced) request.signal.throwIfAborted();
+    const service = await definition.start({ config, logger, tracing, signal: request.signal });
     state.mode = 'running';
     logger.info('started');
     await Promise.race([request.made, service.ended.then(endedByItself)]);
     state.mode = 'draining';
     await service.stop();
+    const leftBehind = (await tracing?.close(Math.min(FLUSH_MS_MAX, deadline.leftMs() * FLUSH_SHARE))) ?? 0;
+    if (leftBehind > 0) logger.warn({ spans: leftBehind }, 'spans left behind: the collector was too slow for the end');
   };
   try {
     await Promise.race([work(), crashOf(host), deadline.passed]);
@@ -132,11 +146,20 @@ function endedByItself(): never {
 
 class OutOfTimeError extends Error {}
 
+interface Deadline {
+  readonly passed: Promise<never>;
+  /** All of the time, as long as nobody has asked. */
+  readonly leftMs: () => number;
+  readonly cancel: () => void;
+}
+
 /** Rejects `shutdownMs` after the request, unless cancelled before. */
-function deadlineAfter(requested: Promise<void>, shutdownMs: number): { passed: Promise<never>; cancel: () => void } {
+function deadlineAfter(requested: Promise<void>, shutdownMs: number): Deadline {
   let timer: NodeJS.Timeout | undefined;
+  let endsAtMs: number | null = null;
   const passed = new Promise<never>((_resolve, reject) => {
     void requested.then(() => {
+      endsAtMs = performance.now() + shutdownMs;
       timer = setTimeout(() => {
         reject(new OutOfTimeError(`the work in hand did not end within SHUTDOWN_MS (${shutdownMs} ms)`));
       }, shutdownMs);
@@ -144,6 +167,7 @@ function deadlineAfter(requested: Promise<void>, shutdownMs: number): { passed: 
   });
   return {
     passed,
+    leftMs: () => (endsAtMs === null ? shutdownMs : Math.max(0, endsAtMs - performance.now())),
     cancel: () => {
       clearTimeout(timer);
     },

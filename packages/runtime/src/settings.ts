@@ -52,6 +52,18 @@ export function integer(range: { min: number; max: number }): ValueKind<number> 
   };
 }
 
+/** A number with or without a fraction, written plainly. */
+export function decimal(range: { min: number; max: number }): ValueKind<number> {
+  return {
+    schema: z
+      .string()
+      .refine((text) => /^-?\d{1,15}(\.\d{1,15})?$/.test(text))
+      .transform(Number)
+      .refine((value) => value >= range.min && value <= range.max),
+    accepts: `a number from ${range.min} to ${range.max}`,
+  };
+}
+
 export function text(limits: { charactersMax: number; pattern?: RegExp; accepts?: string }): ValueKind<string> {
   const { charactersMax, pattern, accepts } = limits;
   return {
@@ -124,6 +136,47 @@ function readList<Item>(some: ValueKind<readonly Item[]>, value: string, context
   const parsed = some.schema.safeParse(value);
   if (parsed.success) return parsed.data;
   context.addIssue({ code: 'custom', message: some.accepts });
+  return z.NEVER;
+}
+
+/** The address of an HTTP server; null where it is left out. */
+export function optionalUrl(): ValueKind<string | null> {
+  const isUrl = (value: string): boolean =>
+    value === '' || (value.length <= 2048 && /^https?:\/\//.test(value) && URL.canParse(value));
+  return {
+    schema: z
+      .string()
+      .refine(isUrl)
+      .transform((value) => (value === '' ? null : value)),
+    accepts: 'nothing, or an address http://… or https://…',
+  };
+}
+
+const KEY_AND_VALUE = /^\s*([\w.!#$%&'*+^`|~-]{1,128})\s*=\s*([^,;=\s][^,]*?|)\s*$/;
+
+/** `key=value` pairs separated by commas, values percent-encoded where they hold a comma, as OpenTelemetry writes them. May be left out. */
+export function keyValues(limits: { pairsMax: number }): ValueKind<Readonly<Record<string, string>>> {
+  const accepts = `nothing, or up to ${limits.pairsMax} pairs key=value separated by commas`;
+  return {
+    schema: z
+      .string()
+      .max(8_192)
+      .transform((value, context) => readPairs(value, limits.pairsMax, context)),
+    accepts,
+  };
+}
+
+function readPairs(value: string, pairsMax: number, context: z.RefinementCtx): Readonly<Record<string, string>> {
+  const parts = value === '' ? [] : value.split(',');
+  const pairs = parts.map((part) => KEY_AND_VALUE.exec(part));
+  if (pairs.length <= pairsMax && pairs.every((pair) => pair !== null)) {
+    try {
+      return Object.fromEntries(pairs.map(([, key = '', text = '']) => [key, decodeURIComponent(text)]));
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error;
+    }
+  }
+  context.addIssue({ code: 'custom', message: 'not pairs key=value' });
   return z.NEVER;
 }
 

@@ -1,6 +1,6 @@
 import type { EventHandler, HandlerContext, Handlers, NewEvent } from '@nightporter/consumer';
 import type { Catalogue, EventDefinition, EventEnvelope, EventTypeOf, NewestData } from '@nightporter/contracts';
-import { NightporterError } from '@nightporter/protocol';
+import { NightporterError, aggregateKey, traceIdOf } from '@nightporter/protocol';
 import type { Logger } from '@nightporter/runtime';
 import type { ClientSession } from 'mongodb';
 
@@ -120,6 +120,7 @@ function assertCanRun(type: string, { catalogue, topics }: { catalogue: Catalogu
 }
 
 function loggerOf({ event, attempt }: HandlerContext<ClientSession>, logger: Logger): Logger {
-  const { eventId, eventType, aggregateType, aggregateId, aggregateVersion, correlationId } = event;
-  return logger.child({ eventId, eventType, aggregateType, aggregateId, aggregateVersion, correlationId, attempt });
+  const { eventId, eventType, aggregateVersion, correlationId } = event;
+  const aggregate = aggregateKey(event);
+  return logger.child({ eventId, eventType, aggregate, aggregateVersion, correlationId, attempt, ...traceIdOf(event) });
 }

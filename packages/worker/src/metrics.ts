@@ -1,7 +1,7 @@
 import type { ConsumerEvent, ConsumerObserver, ConsumerSnapshot, IncomingEvent } from '@nightporter/consumer';
 import { WAITING_STATES, type Ages, type GroupFigures, type GroupStats } from '@nightporter/mongo';
 import type { ErrorCode } from '@nightporter/protocol';
-import { createMetrics, type Metrics, type ReadinessCheck } from '@nightporter/runtime';
+import { createMetrics, type Metrics, type ReadinessCheck, type Tracing } from '@nightporter/runtime';
 import type { HandlerObserver } from './handlers.js';
 import { CONSUMER_METRICS } from './metrics-table.js';
 
@@ -22,6 +22,8 @@ export interface ConsumerMetricsOptions {
   readonly topicsOnOneClock: readonly string[];
   /** What the service level allows from commit to settled. */
   readonly sloLatencyMs: number;
+  /** Null where there are no traces. */
+  readonly tracing?: Tracing | null;
 }
 
 /** The metrics of one group: counted from what the consumer tells, and looked up in its snapshot and database at each scrape. */
@@ -32,9 +34,9 @@ export function createConsumerMetrics(options: ConsumerMetricsOptions): {
   /** To be called once the group is registered, and before it consumes: from then on events count for its latency. */
   readonly registered: () => Promise<void>;
 } {
-  const { checks, group, service, sloLatencyMs, snapshot, stats } = options;
+  const { checks, group, service, sloLatencyMs, snapshot, stats, tracing = null } = options;
   const buckets = { endToEnd: [sloLatencyMs / 1_000] };
-  const metrics = createMetrics(CONSUMER_METRICS, { service, checks, buckets });
+  const metrics = createMetrics(CONSUMER_METRICS, { service, checks, buckets, tracing });
   const latency = new LatencyMetrics(metrics, options);
   showZeros(metrics, options);
   metrics.beforeScrape(() => {

@@ -1,6 +1,6 @@
 import type { Consumer } from '@nightporter/consumer';
 import { createAges, createGroupStats } from '@nightporter/mongo';
-import type { ConfigOf } from '@nightporter/runtime';
+import type { ConfigOf, Tracing } from '@nightporter/runtime';
 import type { MongoClient } from 'mongodb';
 import type { Companion } from './companion.js';
 import { createConsumerMetrics } from './metrics.js';
@@ -14,10 +14,11 @@ interface Observed {
   readonly consumer: () => Consumer | null;
   readonly companion: () => Companion | null;
   readonly outage: () => string | null;
+  readonly tracing: Tracing | null;
 }
 
 /** What a worker tells over HTTP, and what its metrics have to be told. */
-export function observation({ name, config, client, subscriptions, consumer, companion, outage }: Observed) {
+export function observation({ name, config, client, subscriptions, consumer, companion, outage, tracing }: Observed) {
   const { group, mongodbDatabase: database } = config;
   const checks = {
     database: async () => {
@@ -40,6 +41,7 @@ export function observation({ name, config, client, subscriptions, consumer, com
   const producers = [...new Set(own.map(({ producerDatabase }) => producerDatabase))];
   const { metrics, ...recorders } = createConsumerMetrics({
     service: name,
+    tracing,
     group,
     topics: subscriptions.map(({ topic }) => topic),
     producers,

@@ -1,5 +1,5 @@
 import type { ConsumerEvent, ConsumerObserver, IncomingEvent } from '@nightporter/consumer';
-import type { Clock } from '@nightporter/protocol';
+import { traceIdOf, type Clock } from '@nightporter/protocol';
 import type { Logger } from '@nightporter/runtime';
 
 /** An outage repeats itself at least this often while it lasts (the engine's longest pause is 10 s); after it, silence is health. */
@@ -114,5 +114,6 @@ function nameOf({ envelope, aggregate, messageId }: IncomingEvent): Record<strin
     aggregate,
     aggregateVersion: envelope.aggregateVersion,
     messageId,
+    ...traceIdOf(envelope),
   };
 }

@@ -30,6 +30,7 @@ import { engineHandlers } from './handlers.js';
 import { observation } from './observation.js';
 import { createConsumerObserver } from './observer.js';
 import { registerWithProducers } from './producers.js';
+import { createConsumerTracer } from './tracer.js';
 import { resolveSubscriptions, type WorkerSettings } from './settings.js';
 
 /** Of the time for stopping, the share of the work in hand. */
@@ -64,9 +65,10 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   { opened, portsOf = (ports) => ports, storeOf = (store) => store }: WorkerParts & { opened: Opened },
 ): Promise<{ readonly consumer: Consumer; readonly companion: Companion | null }> {
   const { catalogue, handlers, prepare, source } = definition;
-  const { logger, signal } = context;
+  const { signal, tracing } = context;
   // The table has these settings by its type; the mapped type of a generic table cannot show it.
   const config = context.config as ConfigOf<WorkerSettings>;
+  const logger = context.logger.child({ group: config.group });
   const subscriptions = resolveSubscriptions(definition.subscriptions, context.config);
   const connection = brokerConnection(config, logger);
   const client = await connectMongo({ uri: config.mongodbUri, appName: definition.name });
@@ -81,6 +83,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
     consumer: () => consumer,
     companion: () => companion,
     outage: observer.outage,
+    tracing,
   });
   const health = await createHealthServer({ host: config.host, port: config.port, ...told.served });
   opened.push(
@@ -123,6 +126,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const { inboxRetentionMs } = engineOptions(config);
   const { copiesDeadLetters } = config;
   const stores = createGroupStores({ client, database, group: config.group, inboxRetentionMs, copiesDeadLetters });
+  const traces = tracing === null ? null : createConsumerTracer(tracing, config.group);
   consumer = createConsumer<ClientSession>(
     portsOf({
       ...(await subscribe(subscriptions, { config, connection, opened })),
@@ -145,7 +149,9 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
       observe: (event) => {
         observer.observe(event);
         told.observe(event);
+        traces?.observe(event);
       },
+      ...(traces === null ? {} : { tracer: traces.tracer }),
     }),
     {
       ...definition.tuning,

@@ -8,7 +8,11 @@ import { openProducers } from './producers.js';
 import { consoleSettings } from './settings.js';
 import { assertGuarded } from './tokens.js';
 
-async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleSettings>>): Promise<RunningService> {
+async function start({
+  config,
+  logger,
+  tracing,
+}: ServiceContext<ConfigOf<typeof consoleSettings>>): Promise<RunningService> {
   const tokens = { ops: config.opsToken, ledger: config.ledgerToken };
   assertGuarded(config.host, tokens);
   const files = config.archiveFolder === null ? null : await openArchive(config.archiveFolder);
@@ -25,6 +29,7 @@ async function start({ config, logger }: ServiceContext<ConfigOf<typeof consoleS
     liveEveryMs: config.liveEveryMs,
     tokens,
     logger,
+    tracing,
     checks: {
       database: async () => {
         await client.db('admin').command({ ping: 1 });

@@ -1,7 +1,13 @@
 import { ordersCatalogue } from '@nightporter/contracts';
 import { connectMongo, engineOf, ensureOutboxCollections } from '@nightporter/mongo';
 import { createOutbox } from '@nightporter/outbox';
-import type { ConfigOf, RunningService, ServiceContext, ServiceDefinition } from '@nightporter/runtime';
+import {
+  transactionTracer,
+  type ConfigOf,
+  type RunningService,
+  type ServiceContext,
+  type ServiceDefinition,
+} from '@nightporter/runtime';
 import { buildApp } from './http/app.js';
 import { ordersApiSettings } from './settings.js';
 import { ensureOrdersCollections } from './store/documents.js';
@@ -13,21 +19,33 @@ export const ORDERS_SOURCE = 'orders';
 
 const HOUR_MS = 3_600_000;
 
-async function start({ config, logger }: ServiceContext<ConfigOf<typeof ordersApiSettings>>): Promise<RunningService> {
+async function start({
+  config,
+  logger,
+  tracing,
+}: ServiceContext<ConfigOf<typeof ordersApiSettings>>): Promise<RunningService> {
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'orders-api' });
   const database = config.mongodbDatabase;
   await ensureOutboxCollections(client, database);
   await ensureOrdersCollections(client, database);
+  const outbox = createOutbox({
+    client,
+    database,
+    source: ORDERS_SOURCE,
+    catalogue: ordersCatalogue,
+    tracer: tracing === null ? null : transactionTracer(tracing, { database }),
+  });
   const app = await buildApp({
     orders: createMongoOrders({
       client,
       database,
-      outbox: createOutbox({ client, database, source: ORDERS_SOURCE, catalogue: ordersCatalogue }),
+      outbox,
       idempotencyRetentionMs: config.idempotencyHours * HOUR_MS,
       commandMs: config.commandMs,
     }),
     events: createLedgerOrderEvents({ client, database, source: ORDERS_SOURCE }),
     logger,
+    tracing,
     checks: {
       // Needs a primary: without one no command can be carried out.
       database: async () => {

@@ -8,7 +8,7 @@ import type {
   ShardSnapshot,
 } from '@nightporter/relay';
 import type { Ages } from '@nightporter/mongo';
-import { createMetrics, type Metrics, type ReadinessCheck } from '@nightporter/runtime';
+import { createMetrics, type Metrics, type ReadinessCheck, type Tracing } from '@nightporter/runtime';
 import { FailedBefore } from './failed-before.js';
 import { RELAY_METRICS } from './metrics-table.js';
 
@@ -21,6 +21,8 @@ export interface RelayMetricsOptions {
   /** Null until the relay is composed. */
   readonly snapshot: () => RelaySnapshot | null;
   readonly ages: Ages;
+  /** Null where there are no traces. */
+  readonly tracing?: Tracing | null;
 }
 
 const OUTCOMES = ['published', 'transient', 'topic', 'permanent'] as const;
@@ -30,8 +32,8 @@ export function createRelayMetrics(options: RelayMetricsOptions): {
   readonly metrics: RelayMetrics;
   readonly observe: RelayObserver;
 } {
-  const { ages, checks, snapshot } = options;
-  const metrics = createMetrics(RELAY_METRICS, { service: 'relay', checks });
+  const { ages, checks, snapshot, tracing = null } = options;
+  const metrics = createMetrics(RELAY_METRICS, { service: 'relay', checks, tracing });
   const topics = new Set(options.topics);
   const sends = new SendMetrics(metrics, { topics, ages });
   metrics.beforeScrape(() => {

@@ -1,4 +1,4 @@
-import { aggregateKey, type Clock } from '@nightporter/protocol';
+import { aggregateKey, traceIdOf, type Clock } from '@nightporter/protocol';
 import type { OutboxRow } from '@nightporter/contracts';
 import type { PublishFailure, RelayEvent, RelayObserver } from '@nightporter/relay';
 import type { Logger } from '@nightporter/runtime';
@@ -138,5 +138,6 @@ function nameOf(row: OutboxRow): Record<string, unknown> {
     aggregate: aggregateKey(row),
     aggregateVersion: row.aggregateVersion,
     topic: row.topic,
+    ...traceIdOf(row.headers),
   };
 }

@@ -30,6 +30,7 @@ import { createRelayObserver } from './observer.js';
 import { destinationOf, startRetention } from './retention.js';
 import { sendLimitMs } from './send-limit.js';
 import { relaySettings } from './settings.js';
+import { tracedPublisher } from './traced-publisher.js';
 
 type RelayConfig = ConfigOf<typeof relaySettings>;
 
@@ -37,7 +38,7 @@ type RelayConfig = ConfigOf<typeof relaySettings>;
 const DRAIN_SHARE = 0.5;
 const CLOSE_SHARE = 0.2;
 
-async function start({ config, logger, signal }: ServiceContext<RelayConfig>): Promise<RunningService> {
+async function start({ config, logger, signal, tracing }: ServiceContext<RelayConfig>): Promise<RunningService> {
   const sendMs = sendLimitMs(config);
   const destination = await destinationOf(config);
   const connection = brokerConnection(config, logger);
@@ -60,6 +61,7 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
     checks,
     snapshot: () => relay?.snapshot() ?? null,
     ages: createAges(client),
+    tracing,
   });
   const health = await createHealthServer({
     host: config.host,
@@ -91,7 +93,8 @@ async function start({ config, logger, signal }: ServiceContext<RelayConfig>): P
           logger.warn({ err: error }, 'the outbox needs attention');
         },
       }),
-      publisher,
+      publisher:
+        tracing === null ? publisher : tracedPublisher(publisher, { tracing, endpoints: config.rocketmqEndpoints }),
       clock: systemClock,
       random: systemRandom,
       observe: (event) => {

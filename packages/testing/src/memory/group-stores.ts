@@ -137,7 +137,11 @@ export function memoryEmitter(own: { namespace: Namespace; source: string; topic
         ...own,
         ...event,
         eventId: eventId(`${cause.eventId}.${own.source}.${count}`),
-        headers: { correlationId: cause.correlationId ?? cause.eventId, causationId: cause.eventId },
+        headers: {
+          ...(cause.traceparent === undefined ? {} : { traceparent: cause.traceparent }),
+          correlationId: cause.correlationId ?? cause.eventId,
+          causationId: cause.eventId,
+        },
       });
     };
   };

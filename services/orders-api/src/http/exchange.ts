@@ -1,4 +1,4 @@
-import { type Problem, sendProblem } from '@nightporter/http';
+import { type Problem, sendProblem, traceOf } from '@nightporter/http';
 import type { EventHeaders, JsonValue } from '@nightporter/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Order, OrderCommand } from '../domain/order.js';
@@ -72,12 +72,7 @@ export function sendUnchanged(reply: FastifyReply, order: Order): FastifyReply {
   return reply.code(304).header('etag', entityTag(order.version)).send();
 }
 
-/** The caller's trace goes on in the events; the outbox leaves out what is malformed. */
-export function eventHeaders({ headers, id }: FastifyRequest): EventHeaders {
-  const { traceparent, tracestate } = headers;
-  return {
-    ...(typeof traceparent === 'string' ? { traceparent } : {}),
-    ...(typeof tracestate === 'string' ? { tracestate } : {}),
-    causationId: id,
-  };
+/** The trace of the request goes on in the events; the outbox leaves out what is malformed. */
+export function eventHeaders(request: FastifyRequest): EventHeaders {
+  return { ...traceOf(request), causationId: request.id };
 }
