@@ -29,8 +29,8 @@ export interface RunningService {
 export interface ServiceContext<Config> {
   readonly config: Config;
   readonly logger: Logger;
-  /** Null where no traces are asked for: then nothing is done for them. */
-  readonly tracing: Tracing | null;
+  /** Null, or left out, where no traces are asked for: then nothing is done for them. */
+  readonly tracing?: Tracing | null;
   /** Aborted once the process was asked to stop. */
   readonly signal: AbortSignal;
 }

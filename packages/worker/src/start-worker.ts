@@ -65,7 +65,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   { opened, portsOf = (ports) => ports, storeOf = (store) => store }: WorkerParts & { opened: Opened },
 ): Promise<{ readonly consumer: Consumer; readonly companion: Companion | null }> {
   const { catalogue, handlers, prepare, source } = definition;
-  const { signal, tracing } = context;
+  const { signal, tracing = null } = context;
   // The table has these settings by its type; the mapped type of a generic table cannot show it.
   const config = context.config as ConfigOf<WorkerSettings>;
   const logger = context.logger.child({ group: config.group });

@@ -11,7 +11,7 @@ import { assertGuarded } from './tokens.js';
 async function start({
   config,
   logger,
-  tracing,
+  tracing = null,
 }: ServiceContext<ConfigOf<typeof consoleSettings>>): Promise<RunningService> {
   const tokens = { ops: config.opsToken, ledger: config.ledgerToken };
   assertGuarded(config.host, tokens);

@@ -22,7 +22,7 @@ const HOUR_MS = 3_600_000;
 async function start({
   config,
   logger,
-  tracing,
+  tracing = null,
 }: ServiceContext<ConfigOf<typeof ordersApiSettings>>): Promise<RunningService> {
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'orders-api' });
   const database = config.mongodbDatabase;

@@ -38,7 +38,7 @@ type RelayConfig = ConfigOf<typeof relaySettings>;
 const DRAIN_SHARE = 0.5;
 const CLOSE_SHARE = 0.2;
 
-async function start({ config, logger, signal, tracing }: ServiceContext<RelayConfig>): Promise<RunningService> {
+async function start({ config, logger, signal, tracing = null }: ServiceContext<RelayConfig>): Promise<RunningService> {
   const sendMs = sendLimitMs(config);
   const destination = await destinationOf(config);
   const connection = brokerConnection(config, logger);
