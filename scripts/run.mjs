@@ -16,7 +16,7 @@ const stampFile = join(root, 'node_modules', '.nightporter-install');
 const [command = 'help', ...args] = process.argv.slice(2);
 
 /** Commands that are built programs: the command line of services/cli, and the files of scripts/dist by their names. */
-const PROGRAMS = new Set(['nightporter', 'demo', 'stack', 'simulate', 'catalogue', 'bench', 'image']);
+const PROGRAMS = new Set(['nightporter', 'demo', 'stack', 'simulate', 'catalogue', 'bench', 'image', 'trace']);
 /** Commands that run a folder of proofs at full size, and what proves more in other tests, each sentence with its figures. */
 const ON_THE_BROKER = ['rocketmq-faults', 'rocketmq-preflight', 'rocketmq-publisher'];
 const PROOFS = new Map([
@@ -26,7 +26,7 @@ const PROOFS = new Map([
   ['test:operate', ['test/proof/operate/', 'test/e2e/metrics', 'scripts/src/alarms']],
 ]);
 /** Commands that start a RocketMQ. */
-const ON_THE_STACK = new Set(['demo', 'stack', 'bench', 'image', 'test', ...PROOFS.keys()]);
+const ON_THE_STACK = new Set(['demo', 'stack', 'bench', 'image', 'trace', 'test', ...PROOFS.keys()]);
 const PREFETCH_LIMIT_MS = 15 * 60_000;
 
 await main();

@@ -11,6 +11,8 @@ export interface FleetOptions {
   readonly stock: string;
   readonly logFolder: string;
   readonly workerEntry: string | null;
+  /** Settings of every process. */
+  readonly environment?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
   readonly onUnexpectedExit: (error: Error) => void;
 }
@@ -121,7 +123,7 @@ export class Fleet {
 
 function settingsOf(role: Role, options: FleetOptions): Readonly<Record<string, string>> {
   const { databases } = options;
-  const shared = { MONGODB_URI: options.mongodbUri, LOG_LEVEL: 'info' };
+  const shared = { MONGODB_URI: options.mongodbUri, LOG_LEVEL: 'info', ...options.environment };
   const broker = { ROCKETMQ_ENDPOINTS: options.rocketmqEndpoints };
   if (role === 'orders-api') return { ...shared, MONGODB_DB: databases.orders };
   if (role === 'relay') {

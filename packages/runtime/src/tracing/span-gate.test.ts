@@ -2,15 +2,13 @@ import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/s
 import { describe, expect, it } from 'vitest';
 import { SpanGate } from './span-gate.js';
 
-type Done = Parameters<SpanExporter['export']>[1];
-
 const span = (traceFlags = 1) => ({ spanContext: () => ({ traceFlags }) }) as ReadableSpan;
 
 /** A gate with room for two spans, before a queue that never sends by itself. */
 function gate() {
   const told: string[] = [];
   const queued: ReadableSpan[] = [];
-  const answers: Done[] = [];
+  const answers: ((result: { code: number }) => void)[] = [];
   const idle = () => Promise.resolve();
   const queue: SpanProcessor = {
     onStart: () => undefined,
@@ -36,7 +34,7 @@ function gate() {
     /** The queue sends what it has, and the collector answers. */
     send: (code: 0 | 1) => {
       behind.export(queued.splice(0), () => undefined);
-      answers.shift()?.({ code } as Parameters<Done>[0]);
+      answers.shift()?.({ code });
     },
   };
 }
