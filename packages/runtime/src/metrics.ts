@@ -103,6 +103,7 @@ export function createMetrics<const Table extends MetricTable>(
   registry.setDefaultLabels({ service });
   collectDefaultMetrics({ register: registry });
   const own = instruments(PROCESS_METRICS, registry);
+  const spans = found(own.counters, 'spans');
   const fills: Fill[] = [
     async () => {
       found(own.gauges, 'ready').set((await readinessOf(checks)).kind === 'ready' ? 1 : 0);
@@ -134,7 +135,6 @@ function recorder<Table extends MetricTable>(
   const count = (key: string, labels: LabelsGiven, by: number): void => {
     found(counters, key).inc(labels, by);
   };
-  const spans = found(own.counters, 'spans');
   return {
     count: (key, labels, by = 1) => {
       count(key, labels, by);
