@@ -105,6 +105,8 @@ export interface ParkedEvent {
   readonly attempts: number;
   /** Raised by every change of the parked document. */
   readonly revision: number;
+  /** Of a claim: the claim before it ended without a word, so that whoever had it may have died of it. */
+  readonly isUnanswered?: boolean;
 }
 
 /** What a transaction sees of the aggregates and events that it asked for. */
@@ -186,16 +188,25 @@ export interface GroupStore<Session> {
   transact<Result>(work: (transaction: GroupTransaction<Session>) => Promise<Result>): Promise<Result>;
 }
 
+export interface ClaimRequest {
+  readonly limit: number;
+  readonly repeatedLimit: number;
+  readonly claimMs: number;
+  /** Whether the caller has no other claim in hand. */
+  readonly isAlone: boolean;
+}
+
 /**
  * Parked messages whose turn has come. `claimDue` takes at most `limit` messages in state `retry` whose nextRetryAt has
  * passed on the database's clock and sets attempts + 1 and nextRetryAt = now + `claimMs`, each conditional on what was read: a message goes to
  * one claimer only, and to another once `claimMs` have passed. At most `repeatedLimit` of them have been claimed before; where there are more of
- * those, messages that nobody has claimed yet come in their stead. `giveBack` undoes a claim that did not run (attempts − 1, due at once)
+ * those, messages that nobody has claimed yet come in their stead. A message whose last claim ended without a word (neither settled, parked anew nor
+ * given back) is handed out by itself, and only to a caller that `isAlone`; while one is due, nobody else gets anything. `giveBack` undoes a claim that did not run (attempts − 1, due at once)
  * unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
  * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many.
  */
 export interface ParkedQueue {
-  claimDue(request: { limit: number; repeatedLimit: number; claimMs: number }): Promise<readonly ParkedEvent[]>;
+  claimDue(request: ClaimRequest): Promise<readonly ParkedEvent[]>;
   giveBack(claimed: readonly ParkedEvent[]): Promise<void>;
   wake(request: { olderThanMs: number; limit: number }): Promise<number>;
 }

@@ -2,13 +2,14 @@ import { Wakeup, sleep } from '@nightporter/protocol';
 import { storeFailed, type Engine } from './engine.js';
 import { parkedFailureOf } from './failure.js';
 import { workOfClaim } from './incoming.js';
-import type { ParkedEvent } from './ports.js';
+import type { ClaimRequest, ParkedEvent } from './ports.js';
 import { park, settleOne, type OneResult } from './settle-one.js';
 
 /**
  * Claims parked events whose turn has come and runs them, several at once. It looks again as soon as a bell says that
  * something has become due, which drains the events behind a mended one without waiting for the next look. One slot is kept from events
- * that have been tried before: handlers that hang must not keep those waiting that nothing ails.
+ * that have been tried before: handlers that hang must not keep those waiting that nothing ails. An event whose last attempt ended without a word
+ * runs with no other beside it: should it be what ended the process, the next time nobody else is charged for that.
  */
 export async function retryLoop<Session>(engine: Engine<Session>): Promise<void> {
   const { circuit, counters, due, options, ports, stopping } = engine;
@@ -26,7 +27,8 @@ export async function retryLoop<Session>(engine: Engine<Session>): Promise<void>
       await sleep(ports.clock, circuit.holdersFirstMs, stopping);
       continue;
     }
-    const claimed = await claimDue(engine, { limit, repeatedLimit: repeatedMax - repeated });
+    const isAlone = running.size === 0;
+    const claimed = await claimDue(engine, { limit, repeatedLimit: repeatedMax - repeated, isAlone });
     for (const claim of claimed) {
       counters.inHand('claimsInHand', 1);
       const isRepeated = claim.attempts > 1;
@@ -43,6 +45,7 @@ export async function retryLoop<Session>(engine: Engine<Session>): Promise<void>
       run.catch(engine.fail);
       running.add(run);
     }
+    if (claimed.some(({ isUnanswered }) => isUnanswered === true)) await Promise.allSettled(running);
     if (claimed.length === 0) await due.wait(engine, options.retryPollMs);
   }
   await Promise.all(running);
@@ -50,7 +53,7 @@ export async function retryLoop<Session>(engine: Engine<Session>): Promise<void>
 
 async function claimDue<Session>(
   engine: Engine<Session>,
-  limits: { limit: number; repeatedLimit: number },
+  limits: Omit<ClaimRequest, 'claimMs'>,
 ): Promise<readonly ParkedEvent[]> {
   const { circuit, options, ports } = engine;
   try {

@@ -100,7 +100,18 @@ async function makeDue(
       : { event: { $literal: event }, original: { $literal: original }, edit: { ...literals(by), at: '$$NOW' } };
   await parked.updateOne(
     { _id, revision, state: 'dead' },
-    [{ $set: { state: 'retry', attempts: 0, nextRetryAt: '$$NOW', revision: revision + 1, ...edited } }],
+    [
+      {
+        $set: {
+          state: 'retry',
+          attempts: 0,
+          nextRetryAt: '$$NOW',
+          revision: revision + 1,
+          isRunning: false,
+          ...edited,
+        },
+      },
+    ],
     { session },
   );
 }

@@ -185,6 +185,8 @@ export interface ParkedDocument {
   readonly failure: ParkedFailure | null;
   readonly parkedAt: Date;
   readonly revision: number;
+  /** Claimed, and nothing was heard of it since. */
+  readonly isRunning?: boolean;
   /** The message as it came, once an operator has edited `event`. */
   readonly original?: StoredEvent;
   /** The last edit. */

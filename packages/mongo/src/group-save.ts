@@ -158,6 +158,7 @@ function parking(group: string, { event, state, attempts, retryInMs, failure, re
     failure: hasFailed ? { $literal: failure } : kept('failure', null),
     parkedAt: kept('parkedAt', '$$NOW'),
     revision: REVISION_RAISED,
+    isRunning: false,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { ParkedEvent, ParkedQueue } from '@nightporter/consumer';
+import type { ClaimRequest, ParkedEvent, ParkedQueue } from '@nightporter/consumer';
 import { isNightporterError } from '@nightporter/protocol';
 import type { AnyBulkWriteOperation, Filter, MongoClient } from 'mongodb';
 import type { DatabaseClock } from './database-clock.js';
@@ -29,17 +29,20 @@ export function createParkedQueue(options: ParkedQueueOptions): ParkedQueue {
 /** The time is asked for first and compared as a constant, which an index can serve and every server does right. */
 async function claimDue(
   { group, collections, clock }: ParkedQueueOptions,
-  { limit, repeatedLimit, claimMs }: Parameters<ParkedQueue['claimDue']>[0],
+  { claimMs, isAlone, limit, repeatedLimit }: ClaimRequest,
 ): Promise<ParkedEvent[]> {
   const due: Filter<ParkedDocument> = { group, state: 'retry', nextRetryAt: { $lte: await clock.read() } };
   const dueFirst = (filter: Filter<ParkedDocument>): Promise<ParkedDocument[]> =>
     collections.parked.find(filter).sort({ nextRetryAt: 1 }).limit(limit).toArray();
   const found = await dueFirst(due);
+  const unanswered = found.filter(({ isRunning }) => isRunning === true);
+  if (unanswered.length > 0 && !isAlone) return [];
   const repeated = found.filter(({ attempts }) => attempts > 0);
-  const candidates =
+  const together = async (): Promise<ParkedDocument[]> =>
     repeated.length <= repeatedLimit
       ? found
       : [...repeated.slice(0, repeatedLimit), ...(await dueFirst({ ...due, attempts: 0 }))].slice(0, limit);
+  const candidates = unanswered.length > 0 ? unanswered.slice(0, 1) : await together();
   const claims = await Promise.allSettled(candidates.map((candidate) => claim(collections, candidate, claimMs)));
   const claimed = claims.flatMap((result) =>
     result.status === 'fulfilled' && result.value !== null ? [result.value] : [],
@@ -59,15 +62,18 @@ async function claim(
   const attempts = candidate.attempts + 1;
   const revision = candidate.revision + 1;
   const { modifiedCount } = await parked.updateOne({ _id: candidate._id, revision: candidate.revision }, [
-    { $set: { attempts, revision, nextRetryAt: { $add: ['$$NOW', claimMs] } } },
+    { $set: { attempts, revision, isRunning: true, nextRetryAt: { $add: ['$$NOW', claimMs] } } },
   ]);
-  return modifiedCount === 1 ? parkedEvent({ ...candidate, attempts, revision }) : null;
+  if (modifiedCount !== 1) return null;
+  return { ...parkedEvent({ ...candidate, attempts, revision }), isUnanswered: candidate.isRunning === true };
 }
 
 async function giveBack({ group, collections }: ParkedQueueOptions, claimed: readonly ParkedEvent[]): Promise<void> {
   const operations = claimed.map(({ event, attempts, revision }): AnyBulkWriteOperation<ParkedDocument> => {
     const _id = placeId(group, event.aggregate, event.envelope.aggregateVersion);
-    const update = [{ $set: { attempts: attempts - 1, nextRetryAt: '$$NOW', revision: revision + 1 } }];
+    const update = [
+      { $set: { attempts: attempts - 1, nextRetryAt: '$$NOW', revision: revision + 1, isRunning: false } },
+    ];
     return { updateOne: { filter: { _id, revision, state: 'retry' }, update } };
   });
   if (operations.length > 0) await collections.parked.bulkWrite(operations, { ordered: false });

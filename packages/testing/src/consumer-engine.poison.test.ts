@@ -1,5 +1,5 @@
 import type { StartedRecords } from '@nightporter/consumer';
-import { NightporterError } from '@nightporter/protocol';
+import { NightporterError, sleep } from '@nightporter/protocol';
 import { describe, expect, test } from 'vitest';
 import { world, start, failingFor, history, position, isDrained } from './consumer-engine.fixture.js';
 import {
@@ -134,7 +134,7 @@ describe('a poison event', () => {
 
   /** Processes that die in the handler of `a-1`, one after the other, each started when the one before is dead. */
   async function dieAgainAndAgain(
-    setup: Pick<MemberSetup, 'options'> & { started?: StartedRecords },
+    setup: Pick<MemberSetup, 'options'> & { started?: StartedRecords; othersMs?: number },
   ): Promise<number[]> {
     const attemptsOnRecord: number[] = [];
     for (let process = 0; process < 8; process += 1) {
@@ -153,6 +153,9 @@ describe('a poison event', () => {
               attemptsOnRecord.push(row?.attempts ?? 0);
               await new Promise(() => undefined);
             }
+            if (setup.othersMs !== undefined) await sleep(world.clock, setup.othersMs);
+            // What a dead process had in hand comes to nothing.
+            if (mortal.isDead) await new Promise(() => undefined);
             await session.effect(event.eventId);
           },
         },
@@ -172,6 +175,16 @@ describe('a poison event', () => {
       { state: 'dead', attempts: 2, failure: { code: 'NP_HANDLER_FAILED' } },
       { state: 'behind', attempts: 0 },
     ]);
+  });
+
+  test('that ends its process takes none into the dead letters that was in hand beside it', async () => {
+    const others = ['b', 'c', 'd', 'e', 'f', 'g'];
+    send(world, ...others.flatMap((name) => history(name, 1)), ...history('a', 1));
+    const options = { deliveriesTrusted: 100, retryConcurrency: 4 };
+    // They take longer than it takes to die, so that each that is claimed beside it is charged for its death.
+    await dieAgainAndAgain({ options, started: startedRecords(), othersMs: 1_000 });
+    expect(world.group('billing').effects.toSorted()).toEqual(others.map((name) => `${name}-1`));
+    expect(world.group('billing').parked()).toMatchObject([{ event: { envelope: { eventId: 'a-1' } }, state: 'dead' }]);
   });
 
   test('that ends its process is found by the delivery count where nobody keeps record of what was started', async () => {

@@ -18,7 +18,7 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const { store, parked } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event, { attempts: 2 })]);
-    const claimed = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS });
+    const claimed = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
     expect(claimed).toHaveLength(1);
     expect(claimed[0]).toMatchObject({ event, state: 'retry', attempts: 3 });
   });
@@ -32,9 +32,9 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
       events.map((event, index) => parkChange(event, { attempts: index < 3 ? 1 : 0, retryInMs: index })),
     );
     await passTime(10);
-    const none = await parked.claimDue({ limit: 2, repeatedLimit: 0, claimMs: CLAIM_MS });
+    const none = await parked.claimDue({ limit: 2, repeatedLimit: 0, claimMs: CLAIM_MS, isAlone: true });
     expect(none.map(({ event }) => event)).toEqual([events[3]]);
-    expect(await parked.claimDue({ limit: 3, repeatedLimit: 1, claimMs: CLAIM_MS })).toHaveLength(1);
+    expect(await parked.claimDue({ limit: 3, repeatedLimit: 1, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
   });
 
   it('hands out neither what waits for its time nor what waits for anything else', async () => {
@@ -46,16 +46,16 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
       parkChange(events[2]!, { state: 'gap', retryInMs: null }),
       parkChange(events[3]!, { state: 'dead', retryInMs: null }),
     ]);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS })).toEqual([]);
+    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toEqual([]);
   });
 
   it('hands out a message once its time has come by the database’s clock', async () => {
     const { store, parked, passTime } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event, { retryInMs: 300 })]);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS })).toEqual([]);
+    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toEqual([]);
     await passTime(350);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS })).toHaveLength(1);
+    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
   });
 
   it('hands a message to one claimer only, and to another once the claim is over', async () => {
@@ -63,12 +63,36 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event)]);
     const claims = await Promise.all(
-      [1, 2, 3, 4].map(() => parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS })),
+      [1, 2, 3, 4].map(() => parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })),
     );
     expect(claims.flat()).toHaveLength(1);
     await passTime(CLAIM_MS + 50);
-    const [again] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS });
+    const [again] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
     expect(again).toMatchObject({ event, attempts: 2 });
+  });
+
+  it('hands out what was claimed and not heard of since by itself, to a caller who has nothing else in hand, before anything else', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const [dying, neighbour, fresh] = ['a', 'b', 'c'].map((aggregateId) => incomingEvent({ aggregateId, version: 1 }));
+    await commitChanges(store, [dying!, neighbour!], [parkChange(dying!), parkChange(neighbour!)]);
+    const claim = (isAlone: boolean) => parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone });
+    const together = await claim(false);
+    expect(together).toMatchObject([{ isUnanswered: false }, { isUnanswered: false }]);
+    await passTime(CLAIM_MS + 50);
+    await commitChanges(store, [fresh!], [parkChange(fresh!)]);
+    expect(await claim(false)).toEqual([]);
+    const first = await claim(true);
+    expect(first).toMatchObject([{ attempts: 2, isUnanswered: true }]);
+    const second = await claim(true);
+    expect(second).toMatchObject([{ attempts: 2, isUnanswered: true }]);
+    expect([...first, ...second].map(({ event }) => event.aggregate).sort()).toEqual(
+      [dying!.aggregate, neighbour!.aggregate].sort(),
+    );
+    // A failure that is told, and a claim that is given back, are words.
+    await commitChanges(store, [dying!], [parkChange(dying!, { attempts: 2 })]);
+    await parked.giveBack(second.filter(({ event }) => event.aggregate === neighbour!.aggregate));
+    await parked.giveBack(first.filter(({ event }) => event.aggregate === neighbour!.aggregate));
+    expect((await claim(false)).map(({ isUnanswered }) => isUnanswered)).toEqual([false, false, false]);
   });
 
   it('hands out no more than the limit', async () => {
@@ -79,16 +103,16 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
       events,
       events.map((event) => parkChange(event)),
     );
-    expect(await parked.claimDue({ limit: 2, repeatedLimit: 2, claimMs: CLAIM_MS })).toHaveLength(2);
-    expect(await parked.claimDue({ limit: 2, repeatedLimit: 2, claimMs: CLAIM_MS })).toHaveLength(1);
+    expect(await parked.claimDue({ limit: 2, repeatedLimit: 2, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(2);
+    expect(await parked.claimDue({ limit: 2, repeatedLimit: 2, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
   });
 
   it('takes a claim back without an attempt, and the message is due again', async () => {
     const { store, parked } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event)]);
-    await parked.giveBack(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: 60_000 }));
-    const [again] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS });
+    await parked.giveBack(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: 60_000, isAlone: true }));
+    const [again] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
     expect(again).toMatchObject({ event, attempts: 1 });
   });
 
@@ -96,7 +120,7 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const { store, parked } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event)]);
-    const claimed = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: 60_000 });
+    const claimed = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: 60_000, isAlone: true });
     await commitChanges(store, [event], [parkChange(event, { state: 'dead', attempts: 1, retryInMs: null })]);
     await parked.giveBack(claimed);
     expect(await parkedAt(store, event)).toMatchObject({ state: 'dead', attempts: 1 });
@@ -115,7 +139,7 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const { aggregate } = event;
     await commitChanges(store, [event], [parkChange(event, { state: 'behind', retryInMs: null })]);
     await commitChanges(store, [event], [{ kind: 'make-due', aggregate, version: event.envelope.aggregateVersion }]);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS })).toHaveLength(1);
+    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
   });
 }
 
@@ -125,7 +149,7 @@ function describeWaking<Session>(makeFixture: () => Promise<GroupFixture<Session
     const [replaced, event] = [1, 1].map((version) => incomingEvent({ aggregateId: 'a', version }));
     const failure = { code: 'NP_DIGEST_MISMATCH', message: 'altered', stack: null };
     await commitChanges(store, [replaced!], [parkChange(replaced!, { failure })]);
-    const [claim] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS });
+    const [claim] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
     await passTime(CLAIM_MS);
     await commitChanges(store, [event!], [parkChange(event!, { state: 'gap', retryInMs: null, replaces: true })]);
     const state = await store.transact((transaction) => transaction.load([event!]));
@@ -148,7 +172,7 @@ function describeWaking<Session>(makeFixture: () => Promise<GroupFixture<Session
     expect(await parked.wake({ olderThanMs: 200, limit: 10 })).toBe(1);
     const state = await store.transact((transaction) => transaction.load([event]));
     expect(state.positions.get(event.aggregate)).toMatchObject({ version: 3, state: 'blocked' });
-    const [claimed] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS });
+    const [claimed] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
     expect(claimed).toMatchObject({ event, attempts: 1 });
   });
 

@@ -24,6 +24,8 @@ export interface ParkedDocument {
   readonly nextRetryAtMs: number | null;
   readonly parkedAtMs: number;
   readonly failure: ParkedFailure | null;
+  /** Claimed, and nothing was heard of it since. */
+  readonly isRunning?: boolean;
 }
 
 /** A message that cannot be sequenced. */

@@ -4,6 +4,7 @@ import {
   type EventPlace,
   type GapFinder,
   type GroupChange,
+  type ClaimRequest,
   type ParkedEvent,
 } from '@nightporter/consumer';
 import { aggregateVersion, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
@@ -96,22 +97,27 @@ export class MemoryGroup {
     return [...this.documents.entries()].flatMap(([, document]) => (document.kind === 'aside' ? [document.aside] : []));
   }
 
-  claimDue(request: { limit: number; repeatedLimit: number; claimMs: number }): readonly ParkedEvent[] {
+  claimDue(request: ClaimRequest): readonly ParkedEvent[] {
     const nowMs = this.clock();
     const due = this.parked().filter((row) => row.state === 'retry' && (row.nextRetryAtMs ?? 0) <= nowMs);
+    const unanswered = due.find(({ isRunning }) => isRunning === true);
+    if (unanswered !== undefined) return request.isAlone ? [this.#claim(unanswered, request)] : [];
     const withheld = new Set(due.filter(({ attempts }) => attempts > 0).slice(request.repeatedLimit));
     const offered = due.filter((row) => !withheld.has(row));
-    return offered.slice(0, request.limit).map((row) => {
-      const claimed = { ...row, attempts: row.attempts + 1, nextRetryAtMs: nowMs + request.claimMs };
-      return viewOf(this.#writeParked(claimed));
-    });
+    return offered.slice(0, request.limit).map((row) => this.#claim(row, request));
+  }
+
+  #claim(row: ParkedDocument, { claimMs }: ClaimRequest): ParkedEvent {
+    const nextRetryAtMs = this.clock() + claimMs;
+    const claimed = this.#writeParked({ ...row, attempts: row.attempts + 1, nextRetryAtMs, isRunning: true });
+    return { ...viewOf(claimed), isUnanswered: row.isRunning === true };
   }
 
   giveBack(claimed: readonly ParkedEvent[]): void {
     for (const claim of claimed) {
       const row = this.findParked(claim.event.aggregate, claim.event.envelope.aggregateVersion);
       if (row?.revision !== claim.revision) continue;
-      this.#writeParked({ ...row, attempts: row.attempts - 1, nextRetryAtMs: this.clock() });
+      this.#writeParked({ ...row, attempts: row.attempts - 1, nextRetryAtMs: this.clock(), isRunning: false });
     }
   }
 
@@ -178,7 +184,7 @@ export class MemoryGroup {
   retryDead(aggregate: AggregateKey, version: AggregateVersion): boolean {
     const row = this.findParked(aggregate, version);
     if (row?.state !== 'dead') return false;
-    this.#writeParked({ ...row, state: 'retry', attempts: 0, nextRetryAtMs: this.clock() });
+    this.#writeParked({ ...row, state: 'retry', attempts: 0, nextRetryAtMs: this.clock(), isRunning: false });
     return true;
   }
 
