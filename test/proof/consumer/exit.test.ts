@@ -39,8 +39,8 @@ async function superviseUntil(isOver: () => boolean, group: JournalGroup): Promi
 }
 
 it('an event that ends its process is dead after its attempts, and the 64 healthy events of its queue apply', async (context) => {
-  world = await openJournalWorld({ queues: 1, transactionLifetimeSeconds: 20 });
-  const settings = { ATTEMPTS_MAX: String(ATTEMPTS), INVISIBLE_MS: '2000', CLAIM_MS: '6000' };
+  world = await openJournalWorld({ queues: 1, transactionLifetimeSeconds: 10 });
+  const settings = { ATTEMPTS_MAX: String(ATTEMPTS), INVISIBLE_MS: '2000', CLAIM_MS: '12000' };
   const group = await openJournalGroup(world, { settings });
   const poisonAt = HEALTHY / 2;
   const ids = await world.commit(

@@ -26,7 +26,7 @@ const TRANSACTION_EVENTS = 40;
 const EVERY_MS = 50;
 const LIMIT_MS = 240_000;
 /** A killed worker must not hold the sweep for long, nor a claim. */
-const SETTINGS = { LEDGER_SWEEP_EVERY_MS: '500', LEDGER_LAG_MS: '500', SWEEP_CLAIM_MS: '1000', CLAIM_MS: '6000' };
+const SETTINGS = { LEDGER_SWEEP_EVERY_MS: '500', LEDGER_LAG_MS: '500', SWEEP_CLAIM_MS: '1000', CLAIM_MS: '12000' };
 /** So many neighbours share a transaction with the event that ends its process. */
 const NEIGHBOURS = 63;
 const ATTEMPTS = 3;
@@ -89,7 +89,7 @@ async function liveUntil(group: JournalGroup, settings: Readonly<Record<string, 
 }
 
 it('a worker that is killed anywhere in a batch of a group’s history leaves nothing lost, doubled or misordered, while new events keep coming', async (context) => {
-  world = await openJournalWorld({ transactionLifetimeSeconds: 20 });
+  world = await openJournalWorld({ transactionLifetimeSeconds: 10 });
   await commitHistory(EVENTS);
   await untilPublished(EVENTS);
   const started = performance.now();
@@ -123,7 +123,7 @@ it('a worker that is killed anywhere in a batch of a group’s history leaves no
 });
 
 it('an event of a group’s history that ends its process is dead after its attempts, and the 63 others of its batch apply', async (context) => {
-  world = await openJournalWorld({ transactionLifetimeSeconds: 20 });
+  world = await openJournalWorld({ transactionLifetimeSeconds: 10 });
   const poisonAt = 31;
   const ids = await world.commit(
     Array.from({ length: NEIGHBOURS + 1 }, (_, index) => ({
