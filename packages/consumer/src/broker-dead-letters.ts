@@ -3,7 +3,8 @@ import type { Engine } from './engine.js';
 import { classify } from './failure.js';
 import { workOf, workOfLedger, type EventWork, type Work } from './incoming.js';
 import type { GroupProducer } from './ledger-ports.js';
-import { askLedgers, parkAll } from './ledger-work.js';
+import { askLedgers } from './ask-ledgers.js';
+import { parkAll } from './ledger-work.js';
 import type { Delivery, Subscriber } from './ports.js';
 
 /** What the broker keeps apart is read in small portions: there should be none at all. */

@@ -1,7 +1,7 @@
 import { NO_POSITION, type EventId } from '@nightporter/protocol';
 import type { Engine } from './engine.js';
 import type { GroupProducer, GroupStanding } from './ledger-ports.js';
-import { askLedgers, type Answered } from './ledger-work.js';
+import { askLedgers, type Answered } from './ask-ledgers.js';
 import { versionKey, type GroupState, type IncomingEvent } from './ports.js';
 
 /** What the ledger knows of versions that the group's own documents no longer tell of; keys as of {@link versionKey}. */

@@ -1,7 +1,8 @@
 import { aggregateVersion, sleep, type AggregateKey } from '@nightporter/protocol';
 import { storeFailed, type Engine } from './engine.js';
 import type { AggregatePlace, Gap, GapFinder, GroupProducer } from './ledger-ports.js';
-import { bring, ledgerFailed, type Answered } from './ledger-work.js';
+import type { Answered } from './ask-ledgers.js';
+import { bring, ledgerFailed } from './ledger-work.js';
 
 type FoundGaps = Awaited<ReturnType<GapFinder['find']>>;
 

@@ -2,7 +2,8 @@ import { settleBatch } from './batch.js';
 import type { Engine } from './engine.js';
 import { workOfLedger, type EventWork } from './incoming.js';
 import type { GroupProducer, PublishedReference } from './ledger-ports.js';
-import { askLedgers, type Answered, type Brought } from './ledger-work.js';
+import { askLedgers, type Answered } from './ask-ledgers.js';
+import type { Brought } from './ledger-work.js';
 import { beginBatch } from './started.js';
 
 /** Rows that a group lacks, and whether its sweep is still ours. */

@@ -1,3 +1,4 @@
+import { askLedgers } from './ask-ledgers.js';
 import { inTrace } from '@nightporter/contracts';
 import { changesOf, sequence, sleep } from '@nightporter/protocol';
 import { backoffMs } from './circuit.js';
@@ -158,7 +159,7 @@ async function decideEvent<Session>(
   const decision: Decision = decide(work, sequence(around, message));
   // The ledger repeats nothing: what it found missing has been settled meanwhile.
   if (work.isFromLedger && decision.outcome.kind === 'duplicate') return;
-  if (decision.outcome.kind === 'gap' && isLeftToLedger(engine, work)) {
+  if (decision.outcome.kind === 'gap' && (await isLeftToLedger(engine, work))) {
     draft.silent.push('leftToLedger');
     return;
   }
@@ -174,10 +175,20 @@ async function decideEvent<Session>(
 
 /**
  * The walk of a history comes to what stands behind it, with its predecessors and in batches: parked it would run alone, and hold up the
- * batches of its aggregate. Only what comes from the broker as it was written: the ledger has that.
+ * batches of its aggregate. Only what the ledger has as it came: what only the broker has is parked, whatever the reason.
  */
-function isLeftToLedger<Session>({ catchUp }: Engine<Session>, work: EventWork): boolean {
-  return !work.isFromLedger && work.claim === null && work.content.kind !== 'defect' && catchUp.isOn(work.event.topic);
+async function isLeftToLedger<Session>({ catchUp, ports }: Engine<Session>, work: EventWork): Promise<boolean> {
+  if (work.isFromLedger || work.claim !== null || work.content.kind === 'defect') return false;
+  if (!catchUp.isOn(work.event.topic)) return false;
+  const { aggregate, digest, envelope } = work.event;
+  const place = { aggregate, version: envelope.aggregateVersion, eventId: envelope.eventId };
+  try {
+    const [known] = await askLedgers(ports.ledgerSweep?.producers ?? [], [place]);
+    return known?.answer.kind === 'published' && known.answer.event.digest === digest;
+  } catch {
+    // Parked, it is safe either way; that the ledger is away is told by whoever walks it.
+    return false;
+  }
 }
 
 async function runHandlerOf<Session>(
