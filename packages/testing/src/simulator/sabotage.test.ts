@@ -40,7 +40,11 @@ const SEEDS_MAX = 12;
  * A claim must meet the mark of another relay within one call: one history in seven has that, whatever the troubles. And an event that ends its
  * process must run in a batch of the walk first, and not because the broker brought it too.
  */
-const RARE: Readonly<Record<string, number>> = { 'unconditional-claim': 60, 'mark-after': 60, 'mark-not-consulted': 60 };
+const RARE: Readonly<Record<string, number>> = {
+  'unconditional-claim': 60,
+  'mark-after': 60,
+  'mark-not-consulted': 60,
+};
 
 describe('a rule that is taken away', () => {
   it('has a trouble under which it is missed, for each', () => {
