@@ -33,6 +33,11 @@ export class CatchUpSign {
     });
   }
 
+  /** This member's walk has come to its end: until the next one nothing may be left to it, though the group is not live yet. */
+  rest(producer: GroupProducer): void {
+    this.#known.set(producer, { ...this.#of(producer), topics: new Set() });
+  }
+
   isOn(topic: string): boolean {
     return [...this.#known.values()].some(({ topics }) => topics.has(topic));
   }

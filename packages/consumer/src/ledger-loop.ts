@@ -69,10 +69,16 @@ async function walk<Session>(engine: Engine<Session>, walked: Walked): Promise<v
     else await progress.begin(engine, producer, { topics, fromMs: Math.max(0, afterMs) });
     const page: PublishedPage = await readPage(engine, walked, { held, afterMs });
     const rows = page.rows.filter(({ eventId }) => !walked.known.has(eventId));
-    if (!(await compareRows(engine, walked, { held, rows }))) return;
+    if (!(await compareRows(engine, walked, { held, rows }))) {
+      engine.catchUp.rest(producer);
+      return;
+    }
     if (page.toMs > claim.watermarkMs) await producer.registry.advance({ toMs: page.toMs, floorMs });
     progress.walked(engine, { rows: rows.length, toMs: page.toMs });
-    if (page.isEnd) return;
+    if (page.isEnd) {
+      engine.catchUp.rest(producer);
+      return;
+    }
     afterMs = page.toMs;
   }
 }
