@@ -1,4 +1,4 @@
-import type { ConsumerEvent } from './ports.js';
+import type { ConsumerEvent } from './consumer-events.js';
 import type { ConsumerSnapshot } from './snapshot.js';
 
 /** What is counted without an event of its own. */

@@ -8,16 +8,9 @@ import { classify } from './failure.js';
 import type { DuplicatePorts } from './filter-ports.js';
 import type { GapFinder, GroupProducer } from './ledger-ports.js';
 import type { ConsumerOptions } from './options.js';
-import type {
-  ConsumerEvent,
-  ConsumerObserver,
-  Emitter,
-  GroupStore,
-  Handlers,
-  ParkedQueue,
-  StartedRecords,
-  Subscriber,
-} from './ports.js';
+import type { ConsumerEvent, ConsumerObserver } from './consumer-events.js';
+import type { Emitter, Handlers } from './handler-ports.js';
+import type { GroupStore, ParkedQueue, StartedRecords, Subscriber } from './ports.js';
 import type { ConsumerTracer } from './trace-ports.js';
 
 /** What the engine needs of the world. */

@@ -1,7 +1,8 @@
 import { MESSAGE_PROPERTIES, encodeEnvelope } from '@nightporter/contracts';
 import type { Outcome, SequencerChange } from '@nightporter/protocol';
 import { corruptionOf, type EventWork, type UnreadableWork } from './incoming.js';
-import type { ConsumerEvent, GroupChange, IncomingEvent, ParkedFailure } from './ports.js';
+import type { ConsumerEvent } from './consumer-events.js';
+import type { GroupChange, IncomingEvent, ParkedFailure } from './ports.js';
 
 /** What a parked event is stored with. */
 export interface Parking {

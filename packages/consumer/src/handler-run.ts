@@ -1,7 +1,7 @@
 import type { EventEnvelope } from '@nightporter/contracts';
 import { NightporterError, type Clock, type Wakeup } from '@nightporter/protocol';
 import { RolledBack } from './failure.js';
-import type { Emit, EventHandler } from './ports.js';
+import type { Emit, EventHandler } from './handler-ports.js';
 
 export interface HandlerRun<Session> {
   readonly handler: EventHandler<Session>;

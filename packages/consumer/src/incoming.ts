@@ -7,7 +7,8 @@ import {
 } from '@nightporter/contracts';
 import { aggregateKey, isTraceparent, type AggregateKey, type MessageContent } from '@nightporter/protocol';
 import type { ReadResult } from './options.js';
-import type { Delivery, Handlers, IncomingEvent, ParkedEvent } from './ports.js';
+import type { Handlers } from './handler-ports.js';
+import type { Delivery, IncomingEvent, ParkedEvent } from './ports.js';
 
 /** An event in the hands of the engine: what the sequencer must know of it, and what its handler is given. */
 export interface EventWork {

@@ -6,5 +6,7 @@ export * from './ledger-ports.js';
 export { createMemoryFilter } from './memory-filter.js';
 export { CONSUMER_DEFAULTS, type ConsumerOptions, type ConsumerSetup, type ReadResult } from './options.js';
 export type { ConsumerSnapshot } from './snapshot.js';
+export * from './consumer-events.js';
+export * from './handler-ports.js';
 export * from './ports.js';
 export * from './trace-ports.js';

@@ -1,6 +1,6 @@
 import type { EventEnvelope } from '@nightporter/contracts';
 import { NightporterError, type RetryDelays } from '@nightporter/protocol';
-import type { Handlers } from './ports.js';
+import type { Handlers } from './handler-ports.js';
 
 /**
  * What the catalogue makes of an envelope: the event as this consumer's handlers know it (older versions upcast), or why it

@@ -5,8 +5,7 @@
  * A call that could not be carried out, or whose outcome is unknown, rejects with a NightporterError: NP_STORE_UNAVAILABLE
  * for the database, {@link BrokerError} for the broker. It may still execute later, after its caller has given up or died.
  */
-import type { EventEnvelope, JsonValue, PublicationForm } from '@nightporter/contracts';
-import type { Unavailable } from './ledger-ports.js';
+import type { EventEnvelope, PublicationForm } from '@nightporter/contracts';
 import { NightporterError, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
 
 /** A message that the broker handed out, not yet acknowledged. */
@@ -201,8 +200,8 @@ export interface ClaimRequest {
  * passed on the database's clock and sets attempts + 1 and nextRetryAt = now + `claimMs`, each conditional on what was read: a message goes to
  * one claimer only, and to another once `claimMs` have passed. At most `repeatedLimit` of them have been claimed before; where there are more of
  * those, messages that nobody has claimed yet come in their stead. A message whose last claim ended without a word (neither settled, parked anew nor
- * given back) is handed out by itself, and only to a caller that `isAlone`; while one is due, nobody else gets anything. `giveBack` undoes a claim that did not run (attempts − 1, due at once)
- * unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
+ * given back) is handed out by itself, and only to a caller that `isAlone`; while one is due, nobody else gets anything. `giveBack` undoes a claim
+ * that did not run (attempts − 1, due at once) unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
  * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many.
  */
 export interface ParkedQueue {
@@ -219,106 +218,3 @@ export interface ParkedQueue {
 export interface StartedRecords {
   begin(batch: { owner: string; loop: number; events: readonly EventId[] }): Promise<readonly EventId[]>;
 }
-
-/** An event as a handler writes it; identity, version, correlation and causation are added. */
-export interface NewEvent {
-  readonly aggregateType: string;
-  readonly aggregateId: string;
-  readonly eventType: string;
-  readonly eventVersion?: number;
-  readonly payload: JsonValue;
-}
-
-export type Emit = (event: NewEvent) => Promise<void>;
-
-/** Writes events to the consumer's own outbox in the session's transaction, caused by `cause`. */
-export type Emitter<Session> = (session: Session, cause: EventEnvelope) => Emit;
-
-export interface HandlerContext<Session, Event extends EventEnvelope = EventEnvelope> {
-  readonly event: Event;
-  /** Write through this session only: the handler may run again when its transaction did not commit. */
-  readonly session: Session;
-  readonly emit: Emit;
-  readonly signal: AbortSignal;
-  /** 1 at the first try. */
-  readonly attempt: number;
-}
-
-export type EventHandler<Session> = (context: HandlerContext<Session>) => Promise<void>;
-
-/** Handlers by event type. A type without handler is settled as `ignored`. */
-export type Handlers<Session> = Readonly<Record<string, EventHandler<Session>>>;
-
-export type ConsumerEvent =
-  | { readonly kind: 'received'; readonly count: number; readonly redelivered: number }
-  | {
-      readonly kind: 'settled';
-      readonly event: IncomingEvent;
-      readonly outcome: InboxOutcome;
-      readonly attempt: number;
-    }
-  | { readonly kind: 'duplicate'; readonly event: IncomingEvent }
-  | {
-      readonly kind: 'parked';
-      readonly event: IncomingEvent;
-      readonly state: ParkedState;
-      readonly failure: ParkedFailure | null;
-    }
-  | { readonly kind: 'set-aside'; readonly id: string; readonly failure: ParkedFailure }
-  | { readonly kind: 'conflict' }
-  /** Of what the duplicate filter took for settled, how many the inbox confirmed; the others went the ordinary way. */
-  | { readonly kind: 'filtered'; readonly confirmed: number; readonly refuted: number }
-  /** The duplicate filter is not asked for a while; nothing depends on it. */
-  | { readonly kind: 'filter-unavailable'; readonly operation: string; readonly error: unknown }
-  | { readonly kind: 'acknowledged'; readonly count: number }
-  | { readonly kind: 'woken'; readonly count: number }
-  /** The ledger sweep has gone on: rows that it saw, and how many of them were neither settled nor parked. */
-  | { readonly kind: 'swept'; readonly seen: number; readonly missing: number }
-  /**
-   * The group catches up with its history: rows that this member has compared since it began, of about how many that were there then, and
-   * up to when everything published is settled or parked.
-   */
-  | {
-      readonly kind: 'bootstrapping';
-      readonly topics: readonly string[];
-      readonly walked: number;
-      readonly about: number | null;
-      readonly perSecond: number;
-      readonly watermarkMs: number;
-    }
-  /** The group has caught up and is live, or another member has taken the walk over. */
-  | {
-      readonly kind: 'bootstrap-ended';
-      readonly how: 'live' | 'taken-over';
-      readonly topics: readonly string[];
-      readonly walked: number;
-      readonly tookMs: number;
-    }
-  /** Parked messages of this aggregate wait for a version that cannot be had from the ledger now. */
-  | {
-      readonly kind: 'version-unavailable';
-      readonly aggregate: AggregateKey;
-      readonly version: AggregateVersion;
-      readonly reason: Unavailable;
-    }
-  /** The broker had given up a message of the group; its event is settled or parked now. Null: it names none, and is set aside. */
-  | {
-      readonly kind: 'broker-dead-letter';
-      readonly messageId: string;
-      readonly topic: string;
-      readonly event: IncomingEvent | null;
-    }
-  /** Nobody knows whether there are any; the ledger sweep finds their events in any case. */
-  | { readonly kind: 'broker-dead-letters-unavailable'; readonly error: unknown }
-  /** Somebody else has been sent a copy of it. */
-  | { readonly kind: 'dead-letter-copied'; readonly event: IncomingEvent }
-  /** It is tried again, and nothing waits for it. */
-  | { readonly kind: 'dead-letter-not-copied'; readonly error: unknown }
-  /** Nothing is swept with this producer: nobody would know what to keep for the group. */
-  | { readonly kind: 'unregistered' }
-  | { readonly kind: 'ledger-unavailable'; readonly operation: string; readonly error: unknown }
-  | { readonly kind: 'database-unavailable'; readonly operation: string; readonly error: unknown }
-  | { readonly kind: 'broker-unavailable'; readonly operation: string; readonly error: unknown };
-
-/** Told what happens, for logs and metrics. Must not throw and must not wait. */
-export type ConsumerObserver = (event: ConsumerEvent) => void;

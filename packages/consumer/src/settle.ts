@@ -11,7 +11,8 @@ import { GroupView, messageOf } from './group-view.js';
 import { forgottenOf } from './forgotten.js';
 import { runHandler, type HandlerRun } from './handler-run.js';
 import type { EventWork, Work } from './incoming.js';
-import { versionKey, type ConsumerEvent, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
+import type { ConsumerEvent } from './consumer-events.js';
+import { versionKey, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
 import type { TransactionTrace } from './trace-ports.js';
 
 export type SettleResult =

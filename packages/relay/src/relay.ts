@@ -11,10 +11,10 @@ import type {
   Polling,
   Publisher,
   RelayControls,
-  RelayObserver,
   RepairLog,
   ShardMapStore,
 } from './ports.js';
+import type { RelayObserver } from './relay-events.js';
 import { ShardMapGuard } from './shard-map-guard.js';
 import { ShardRunner } from './shard-runner.js';
 import { ShardShare } from './shard-share.js';

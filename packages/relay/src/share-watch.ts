@@ -1,6 +1,7 @@
 import { Wakeup, fairShare, renewEveryMs, shareStep, sleep, type Clock } from '@nightporter/protocol';
 import type { RelayOptions } from './options.js';
-import type { InstanceRegistry, RelayObserver } from './ports.js';
+import type { InstanceRegistry } from './ports.js';
+import type { RelayObserver } from './relay-events.js';
 import type { ShardRunner } from './shard-runner.js';
 import type { ShardShare } from './shard-share.js';
 import type { SharingSnapshot } from './snapshot.js';

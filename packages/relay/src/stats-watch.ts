@@ -1,5 +1,6 @@
 import { Wakeup, sleep, type Clock } from '@nightporter/protocol';
-import type { OutboxFigures, OutboxStats, RelayObserver } from './ports.js';
+import type { OutboxFigures, OutboxStats } from './ports.js';
+import type { RelayObserver } from './relay-events.js';
 import { isOutage, limited, storeUnavailable } from './waiting.js';
 
 /** What the figures cost may take no more than this share of the time. */
