@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createConsumer, type GroupStore } from '@nightporter/consumer';
+import { createConsumer } from '@nightporter/consumer';
 import {
   connectMongo,
   createGroupRegistry,
@@ -12,15 +12,14 @@ import {
 import { systemClock, systemRandom } from '@nightporter/runtime';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { numberOf, type Benchmark, type BenchmarkContext } from './benchmark.js';
-import { MEASURED_EVENT } from './messages.js';
+import { Meter } from './meter.js';
+import { emitsNothing, insertingHandlers, inTurn, ofMode, rounded, type MeasuredPhase, type Mode } from './modes.js';
 import { writePublishedRows } from './published-rows.js';
 
 const [PRODUCER, TOPIC] = ['bench-history', 'bench-history'];
 const PHASE_LIMIT_MS = 600_000;
 /** A relay marks about so many rows at one moment. */
 const ROWS_OF_A_MOMENT = 20;
-
-type Mode = 'off' | 'on';
 
 export interface CatchUpResult extends Readonly<Record<string, unknown>> {
   readonly off: Summary;
@@ -31,11 +30,8 @@ export interface CatchUpResult extends Readonly<Record<string, unknown>> {
 }
 
 /** What one new group did with the history. */
-interface Phase {
-  readonly mode: Mode;
+interface Phase extends MeasuredPhase {
   readonly events: number;
-  readonly ms: number;
-  readonly transactions: number;
   readonly conflicts: number;
   /** How often an event was parked before it ran. */
   readonly parked: number;
@@ -67,12 +63,7 @@ export async function measureCatchUp(context: BenchmarkContext): Promise<CatchUp
   });
   // The server and this process are slow at first, which must not be charged to whichever mode comes first.
   await phase(context, client, { mode: 'on', name: 'warm-up' });
-  const phases: Phase[] = [];
-  for (let round = 1; round <= numberOf(context, 'rounds'); round += 1) {
-    for (const mode of ['off', 'on'] as const) {
-      phases.push(await phase(context, client, { mode, name: `${mode}-${round}` }));
-    }
-  }
+  const phases = await inTurn(context, (next) => phase(context, client, next));
   const off = summary(phases, 'off');
   const on = summary(phases, 'on');
   return { off, on, ratio: rounded(on.perSecond / off.perSecond), phases };
@@ -92,50 +83,35 @@ async function phase(
   const ledger = createProducerLedger({ client, database: PRODUCER });
   const registry = createGroupRegistry({ client, database: PRODUCER, group });
   const stores = createGroupStores({ client, database, group });
-  let transactions = 0;
-  let settled = 0;
-  let lastMs = 0;
-  const store: GroupStore<ClientSession> = {
-    transact: (work) => {
-      transactions += 1;
-      return stores.store.transact(work);
-    },
-  };
+  const meter = new Meter();
   const consumer = createConsumer<ClientSession>(
     {
       subscribers: [],
-      store,
+      store: meter.store(stores.store),
       parked: stores.parked,
       started: stores.started,
       ledgerSweep: { gaps: stores.gaps, producers: [{ ledger, registry }] },
-      emitter: () => () => Promise.reject(new Error('The benchmark emits nothing.')),
+      emitter: emitsNothing,
       clock: systemClock,
       random: systemRandom,
-      observe: (event) => {
-        if (event.kind !== 'settled') return;
-        settled += 1;
-        lastMs = performance.now();
-      },
+      observe: meter.observe,
     },
     {
       group,
       receiveLoops: numberOf(context, 'loops'),
       catchUpMax: mode === 'on' ? numberOf(context, 'batch') : 1,
-      handlers: {
-        [MEASURED_EVENT]: async ({ event: { aggregateId, aggregateVersion: version, data }, session }) => {
-          await effects.insertOne({ aggregateId, version, data }, { session });
-        },
-      },
+      handlers: insertingHandlers(effects),
     },
   );
-  const startedMs = performance.now();
+  meter.start();
   const running = consumer.run();
-  while (settled < events && performance.now() - startedMs < PHASE_LIMIT_MS) await delay(20);
+  const deadlineMs = performance.now() + PHASE_LIMIT_MS;
+  while (meter.settled < events && performance.now() < deadlineMs) await delay(20);
   await consumer.stop();
   await running;
   const { applied, conflicts, parked } = consumer.snapshot();
   if (applied !== events) throw new Error(`${name}: ${applied} of ${events} events were applied.`);
-  const ms = Math.round(lastMs - startedMs);
+  const { ms, transactions } = meter;
   context.progress(`${name}: ${Math.round((events * 1_000) / ms)} events per second, ${transactions} transactions`);
   return { mode, events, ms, transactions, conflicts, parked: parked.retry + parked.behind + parked.gap };
 }
@@ -146,14 +122,6 @@ interface Summary {
 }
 
 function summary(phases: readonly Phase[], mode: Mode): Summary {
-  const own = phases.filter((one) => one.mode === mode);
-  const sum = (of: (one: Phase) => number): number => own.reduce((total, one) => total + of(one), 0);
-  return {
-    perSecond: Math.round((sum((one) => one.events) * 1_000) / sum((one) => one.ms)),
-    perTransaction: rounded(sum((one) => one.events) / sum((one) => one.transactions)),
-  };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
+  const { perSecond, perTransaction } = ofMode(phases, mode, ({ events }) => events);
+  return { perSecond, perTransaction };
 }

@@ -1,16 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createConsumer, type ConsumerObserver, type GroupStore, type Subscriber } from '@nightporter/consumer';
+import { createConsumer } from '@nightporter/consumer';
 import { connectMongo, createGroupStores, ensureConsumerCollections } from '@nightporter/mongo';
 import { createSubscriber } from '@nightporter/rocketmq';
 import { systemClock, systemRandom } from '@nightporter/runtime';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { numberOf, type Benchmark, type BenchmarkContext } from './benchmark.js';
-import { MEASURED_EVENT, sendMessages } from './messages.js';
+import { sendMessages } from './messages.js';
+import { Meter } from './meter.js';
+import { emitsNothing, insertingHandlers, inTurn, ofMode, rounded, type MeasuredPhase, type Mode } from './modes.js';
 
 const TOPIC_QUEUES = 8;
 const PHASE_LIMIT_MS = 300_000;
-
-type Mode = 'off' | 'on';
 
 export interface GroupCommitResult extends Readonly<Record<string, unknown>> {
   readonly off: Summary;
@@ -21,11 +21,8 @@ export interface GroupCommitResult extends Readonly<Record<string, unknown>> {
 }
 
 /** What one consumer did with one backlog. */
-interface Phase {
-  readonly mode: Mode;
+interface Phase extends MeasuredPhase {
   readonly messages: number;
-  readonly ms: number;
-  readonly transactions: number;
   readonly conflicts: number;
   readonly acknowledgeRequests: number;
   readonly redelivered: number;
@@ -55,13 +52,8 @@ export async function measureGroupCommit(context: BenchmarkContext): Promise<Gro
     name: 'warm-up',
     messages: Math.min(1_000, numberOf(context, 'messages')),
   });
-  const phases: Phase[] = [];
-  for (let round = 1; round <= numberOf(context, 'rounds'); round += 1) {
-    for (const mode of ['off', 'on'] as const) {
-      const messages = numberOf(context, 'messages');
-      phases.push(await phase(context, client, { mode, name: `${mode}-${round}`, messages }));
-    }
-  }
+  const messages = numberOf(context, 'messages');
+  const phases = await inTurn(context, (next) => phase(context, client, { ...next, messages }));
   const off = summary(phases, 'off');
   const on = summary(phases, 'on');
   return { off, on, ratio: rounded(on.perSecond / off.perSecond), phases };
@@ -91,7 +83,7 @@ async function phase(
       store: meter.store(stores.store),
       parked: stores.parked,
       started: stores.started,
-      emitter: () => () => Promise.reject(new Error('The benchmark emits nothing.')),
+      emitter: emitsNothing,
       clock: systemClock,
       random: systemRandom,
       observe: meter.observe,
@@ -100,11 +92,7 @@ async function phase(
       group,
       receiveLoops: numberOf(context, 'loops'),
       commitMax: mode === 'on' ? numberOf(context, 'batch') : 1,
-      handlers: {
-        [MEASURED_EVENT]: async ({ event: { aggregateId, aggregateVersion: version, data }, session }) => {
-          await effects.insertOne({ aggregateId, version, data }, { session });
-        },
-      },
+      handlers: insertingHandlers(effects),
     },
   );
   const running = consumer.run();
@@ -120,46 +108,6 @@ async function phase(
   return { mode, messages, ms, transactions, conflicts, acknowledgeRequests, redelivered };
 }
 
-/** Counts between the engine and its ports. The clock runs from the first message received to the last one settled. */
-class Meter {
-  transactions = 0;
-  acknowledgeRequests = 0;
-  settled = 0;
-  #firstMs = 0;
-  #lastMs = 0;
-
-  get ms(): number {
-    return Math.round(this.#lastMs - this.#firstMs);
-  }
-
-  readonly observe: ConsumerObserver = (event) => {
-    if (event.kind === 'received' && this.#firstMs === 0) this.#firstMs = performance.now();
-    if (event.kind !== 'settled') return;
-    this.settled += 1;
-    this.#lastMs = performance.now();
-  };
-
-  subscriber(real: Subscriber): Subscriber {
-    return {
-      receive: (request) => real.receive(request),
-      extend: (deliveries, invisibleMs) => real.extend(deliveries, invisibleMs),
-      acknowledge: (deliveries) => {
-        this.acknowledgeRequests += 1;
-        return real.acknowledge(deliveries);
-      },
-    };
-  }
-
-  store(real: GroupStore<ClientSession>): GroupStore<ClientSession> {
-    return {
-      transact: (work) => {
-        this.transactions += 1;
-        return real.transact(work);
-      },
-    };
-  }
-}
-
 interface Summary {
   readonly perSecond: number;
   readonly perTransaction: number;
@@ -168,16 +116,7 @@ interface Summary {
 }
 
 function summary(phases: readonly Phase[], mode: Mode): Summary {
-  const own = phases.filter((one) => one.mode === mode);
-  const sum = (of: (one: Phase) => number): number => own.reduce((total, one) => total + of(one), 0);
-  return {
-    perSecond: Math.round((sum((one) => one.messages) * 1_000) / sum((one) => one.ms)),
-    perTransaction: rounded(sum((one) => one.messages) / sum((one) => one.transactions)),
-    perAcknowledgeRequest: rounded(sum((one) => one.messages) / sum((one) => one.acknowledgeRequests)),
-    redelivered: sum((one) => one.redelivered),
-  };
-}
-
-function rounded(value: number): number {
-  return Math.round(value * 100) / 100;
+  const { perSecond, perTransaction, sum } = ofMode(phases, mode, ({ messages }) => messages);
+  const perAcknowledgeRequest = rounded(sum(({ messages }) => messages) / sum((one) => one.acknowledgeRequests));
+  return { perSecond, perTransaction, perAcknowledgeRequest, redelivered: sum((one) => one.redelivered) };
 }
