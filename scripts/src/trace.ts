@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { writeFileSync } from 'node:fs';
-import { Ending } from './demo/ending.js';
+import { beginLife, exitCodeOf } from './demo/surroundings.js';
 import { traceRows, type TraceRow } from './trace/rows.js';
 import { traceOneOrder } from './trace/run.js';
 import { traceSvg } from './trace/svg.js';
@@ -15,35 +15,17 @@ async function main(): Promise<void> {
     .option('--svg <file>', 'write the trace as a picture, too')
     .parse()
     .opts<{ svg?: string }>();
-  const ending = new Ending(progress);
-  const abort = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      abort.abort(new Error(`interrupted by ${signal}`));
-    });
-  }
+  const { end, failed, interrupted, surroundings } = beginLife(progress);
   let exitCode = 1;
   try {
-    const spans = await traceOneOrder({
-      progress,
-      signal: abort.signal,
-      atEnd: (name, undo) => {
-        ending.add(name, undo);
-      },
-      atOnce: (kill) => {
-        ending.killAtOnce(kill);
-      },
-      fail: (error) => {
-        abort.abort(error);
-      },
-    });
+    const spans = await Promise.race([failed, traceOneOrder(surroundings)]);
     exitCode = tell(traceRows(spans), svg ?? null) ? 0 : 1;
   } catch (error) {
-    progress(error instanceof Error ? error.message : String(error));
+    if (interrupted() === null) progress(error instanceof Error ? error.message : String(error));
   }
-  abort.abort(new Error('the trace is told'));
-  await ending.run();
-  process.exit(exitCode);
+  await end();
+  const signal = interrupted();
+  process.exit(signal === null ? exitCode : exitCodeOf(signal));
 }
 
 function tell(rows: readonly TraceRow[], svg: string | null): boolean {

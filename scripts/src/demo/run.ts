@@ -1,4 +1,4 @@
-import { startStack, type Stack } from '@nightporter/embedded';
+import type { Stack } from '@nightporter/embedded';
 import { connectMongo, engineOf } from '@nightporter/mongo';
 import type { MongoClient } from 'mongodb';
 import { mkdtempSync } from 'node:fs';
@@ -7,13 +7,15 @@ import { join } from 'node:path';
 import { createChaos, type Chaos } from './chaos.js';
 import { reconcile } from '@nightporter/cli';
 import { readEvidence } from './evidence.js';
-import { Fleet } from './fleet.js';
+import type { Fleet } from './fleet.js';
+import { launchFleet, launchStack } from './launch.js';
 import { watchLoad } from './live.js';
 import type { DemoOptions } from './options.js';
 import { STOCK } from './plan.js';
 import type { Findings } from './report.js';
 import { provokeRedeliveries, waitUntilSettled } from './settle.js';
 import { GROUPS, READS, STOCK_GROUP, TOPICS, databasesFor, type Databases } from './shop.js';
+import type { Surroundings } from './surroundings.js';
 import { runTraffic, type TrafficResult } from './traffic.js';
 import { judge } from './verdict.js';
 
@@ -27,27 +29,17 @@ export interface DemoRun {
   readonly logFolder: string;
 }
 
-export interface DemoSurroundings {
-  readonly progress: (line: string) => void;
-  readonly signal: AbortSignal;
-  /** Called with what must be done at the end, as soon as it must; the last one first. */
-  readonly atEnd: (name: string, undo: () => Promise<void>) => void;
-  /** Called once the services can be killed in a moment that cannot wait. */
-  readonly atOnce: (kill: () => void) => void;
-  /** A server or service has ended by itself: nothing can be proved any more. */
-  readonly fail: (error: Error) => void;
-}
-
 /** Starts the stack and the services, has orders placed, provokes faults, waits for rest, and judges. */
-export async function runDemo(options: DemoOptions, surroundings: DemoSurroundings): Promise<DemoRun> {
+export async function runDemo(options: DemoOptions, surroundings: Surroundings): Promise<DemoRun> {
   const started = performance.now();
   const { progress, signal } = surroundings;
-  const stack = await launchStack(surroundings);
+  // The transactions that a killed worker left open hold their documents until the server gives them up: after 60 s by default.
+  const stack = await launchStack(surroundings, { transactionLifetimeLimitSeconds: '5' });
   const client = await connectMongo({ uri: stack.mongodb.uri, appName: 'demo' });
   surroundings.atEnd('the connection', () => client.close());
   const databases = databasesFor(stack.mongodb.owned ? '' : `demo_${Date.now().toString(36)}_`);
   const logFolder = mkdtempSync(join(tmpdir(), 'nightporter-demo-'));
-  const fleet = await launchFleet({ stack, databases, logFolder, options, surroundings });
+  const fleet = await startFleet({ stack, databases, logFolder, options, surroundings });
   progress(`services are ready (logs in ${logFolder})`);
 
   const chaos = options.kill ? createChaos(fleet, { orders: options.orders, progress }) : null;
@@ -86,51 +78,17 @@ export async function runDemo(options: DemoOptions, surroundings: DemoSurroundin
   };
 }
 
-async function launchStack({ progress, atEnd, fail }: DemoSurroundings): Promise<Stack> {
-  progress('starting MongoDB and RocketMQ');
-  // Faults are provoked at the broker, so it must be one of ours; the database is not killed, and need not pay for surviving that.
-  const starting = startStack({
-    progress,
-    environment: { ...process.env, ROCKETMQ_ENDPOINTS: undefined },
-    syncOnCommit: false,
-    // The transactions that a killed worker left open hold their documents until the server gives them up: after 60 s by default.
-    parameters: { transactionLifetimeLimitSeconds: '5' },
-    topics: Object.values(TOPICS).map((name) => ({ name })),
-    groups: GROUPS.map((name) => ({ name, topics: [...READS[name]] })),
-    onUnexpectedExit: fail,
-  });
-  atEnd('MongoDB and RocketMQ', async () => {
-    await (await starting).stop();
-  });
-  return starting;
-}
-
 interface FleetLaunch {
   readonly stack: Stack;
   readonly databases: Databases;
   readonly logFolder: string;
   readonly options: DemoOptions;
-  readonly surroundings: DemoSurroundings;
+  readonly surroundings: Surroundings;
 }
 
-async function launchFleet({ stack, databases, logFolder, options, surroundings }: FleetLaunch): Promise<Fleet> {
-  const fleet = new Fleet({
-    mongodbUri: stack.mongodb.uri,
-    rocketmqEndpoints: stack.rocketmq.endpoints,
-    databases,
-    stock: [...STOCK].map(([productId, quantity]) => `${productId}=${quantity}`).join(','),
-    logFolder,
-    workerEntry: options.worker,
-    signal: surroundings.signal,
-    onUnexpectedExit: surroundings.fail,
-  });
-  surroundings.atEnd('the services', () => fleet.stop());
-  surroundings.atOnce(() => {
-    fleet.killNow();
-  });
-  surroundings.progress('starting the services');
-  await fleet.start();
-  return fleet;
+function startFleet({ stack, databases, logFolder, options, surroundings }: FleetLaunch): Promise<Fleet> {
+  const stock = [...STOCK].map(([productId, quantity]) => `${productId}=${quantity}`).join(',');
+  return launchFleet({ stack, databases, stock, logFolder, workerEntry: options.worker }, surroundings);
 }
 
 interface Traffic {
@@ -139,7 +97,7 @@ interface Traffic {
   readonly chaos: Chaos | null;
   readonly client: MongoClient;
   readonly databases: Databases;
-  readonly surroundings: DemoSurroundings;
+  readonly surroundings: Surroundings;
 }
 
 async function placeOrders({

@@ -1,14 +1,14 @@
-import { startStack } from '@nightporter/embedded';
 import { connectMongo } from '@nightporter/mongo';
 import { receiveOtlp, type ReceivedSpan } from '@nightporter/testing/receivers';
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Fleet } from '../demo/fleet.js';
+import { launchFleet, launchStack } from '../demo/launch.js';
 import { poll } from '../demo/poll.js';
 import { waitUntilSettled } from '../demo/settle.js';
-import { GROUPS, READS, TOPICS, databasesFor } from '../demo/shop.js';
+import { databasesFor } from '../demo/shop.js';
+import type { Surroundings } from '../demo/surroundings.js';
 
 const SETTLE_MS = 120_000;
 /** Spans come a moment after what they tell of; when none has come for so long, all have. */
@@ -16,16 +16,8 @@ const QUIET_MS = 1_500;
 const ORDER_ID = 'order-1';
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
-export interface TraceSurroundings {
-  readonly progress: (line: string) => void;
-  readonly signal: AbortSignal;
-  readonly atEnd: (name: string, undo: () => Promise<void>) => void;
-  readonly atOnce: (kill: () => void) => void;
-  readonly fail: (error: Error) => void;
-}
-
 /** Runs the whole shop with a collector, has one customer order and pay, and returns every span of that, the customer's among them. */
-export async function traceOneOrder(surroundings: TraceSurroundings): Promise<readonly ReceivedSpan[]> {
+export async function traceOneOrder(surroundings: Surroundings): Promise<readonly ReceivedSpan[]> {
   const { atEnd, progress, signal } = surroundings;
   const collector = await receiveOtlp();
   atEnd('the collector', () => collector.close());
@@ -50,44 +42,17 @@ export async function traceOneOrder(surroundings: TraceSurroundings): Promise<re
   return [customer, ...ofOrder()];
 }
 
-async function startShop(endpoint: string, { atEnd, atOnce, fail, progress, signal }: TraceSurroundings) {
-  progress('starting MongoDB and RocketMQ');
-  const starting = startStack({
-    progress,
-    environment: { ...process.env, ROCKETMQ_ENDPOINTS: undefined },
-    syncOnCommit: false,
-    topics: Object.values(TOPICS).map((name) => ({ name })),
-    groups: GROUPS.map((name) => ({ name, topics: [...READS[name]] })),
-    onUnexpectedExit: fail,
-  });
-  atEnd('MongoDB and RocketMQ', async () => {
-    await (await starting).stop();
-  });
-  const stack = await starting;
+async function startShop(endpoint: string, surroundings: Surroundings) {
+  const stack = await launchStack(surroundings);
   const databases = databasesFor(stack.mongodb.owned ? '' : `trace_${Date.now().toString(36)}_`);
   const logFolder = mkdtempSync(join(tmpdir(), 'nightporter-trace-'));
-  atEnd('the logs', () => {
+  surroundings.atEnd('the logs', () => {
     rmSync(logFolder, { recursive: true, force: true });
     return Promise.resolve();
   });
-  const fleet = new Fleet({
-    mongodbUri: stack.mongodb.uri,
-    rocketmqEndpoints: stack.rocketmq.endpoints,
-    databases,
-    stock: 'apple=10',
-    logFolder,
-    workerEntry: null,
-    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' },
-    signal,
-    onUnexpectedExit: fail,
-  });
-  atEnd('the services', () => fleet.stop());
-  atOnce(() => {
-    fleet.killNow();
-  });
-  progress('starting the services');
-  await fleet.start();
-  return { stack, fleet, databases };
+  const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' };
+  const shop = { stack, databases, stock: 'apple=10', logFolder, workerEntry: null, environment };
+  return { stack, fleet: await launchFleet(shop, surroundings), databases };
 }
 
 /** The customer traces too: one span around both requests. */
