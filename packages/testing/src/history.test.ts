@@ -1,43 +1,9 @@
-import type { ConsumerPorts } from '@nightporter/consumer';
-import { NightporterError, type EventId } from '@nightporter/protocol';
+import type { EventId } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
-import {
-  TOPIC,
-  mortalPorts,
-  stopMember,
-  type Member,
-  type MemberSetup,
-  type Mortal,
-} from './consumer-engine.support.js';
-import { GROUP, commitOrders, createLedgerWorld, mark, publish, startSweeper } from './ledger-sweep.support.js';
-import type { MemorySession, MemoryWorld } from './memory/index.js';
-
-type Ports = ConsumerPorts<MemorySession>;
-
-const OPTIONS = { ledgerLagMs: 1, ledgerEveryMs: 1_000, catchUpMax: 64 };
-
-/** What a group sees that is registered after all of this. */
-async function historyOf(world: MemoryWorld, aggregates: readonly string[], versions = 1): Promise<void> {
-  for (const name of aggregates) {
-    for (const row of commitOrders(world, name, versions)) await mark(world, row);
-    await world.clock.advance(10);
-  }
-  world.database.groups.register(GROUP, { topics: [TOPIC] });
-}
-
-const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `a${index}`);
-
-/** A member that keeps record of what it begins. */
-function start(world: MemoryWorld, setup: MemberSetup = {}): Member {
-  return startSweeper(world, {
-    ...setup,
-    options: { ...OPTIONS, ...setup.options },
-    ports: (ports) => {
-      const recorded = { ...ports, started: world.groupStores(GROUP).started };
-      return { ...recorded, ...setup.ports?.(recorded) };
-    },
-  });
-}
+import { TOPIC, mortalPorts, stopMember, type Mortal } from './consumer-engine.support.js';
+import { entryOf, historyOf, names, start, type Ports } from './history.support.js';
+import { GROUP, commitOrders, createLedgerWorld, mark } from './ledger-sweep.support.js';
+import type { MemoryWorld } from './memory/index.js';
 
 /** Counts the transactions that settle. */
 function counted(counts: { saves: number }): (ports: Ports) => Partial<Ports> {
@@ -58,7 +24,14 @@ function counted(counts: { saves: number }): (ports: Ports) => Partial<Ports> {
   });
 }
 
-const entryOf = (world: MemoryWorld) => world.database.groups.groups.get(GROUP);
+/** As {@link historyOf}, of one aggregate, whose versions were marked in the wrong order. */
+async function markedBackwards(world: MemoryWorld, aggregateId: string, versions: number): Promise<void> {
+  for (const row of [...commitOrders(world, aggregateId, versions)].reverse()) {
+    await mark(world, row);
+    await world.clock.advance(5);
+  }
+  world.database.groups.register(GROUP, { topics: [TOPIC] });
+}
 
 describe('the history of a new group', () => {
   it('is settled in batches, in the order of each aggregate, and nothing of it is parked', async () => {
@@ -94,12 +67,7 @@ describe('the history of a new group', () => {
 
   it('takes the versions of an aggregate in their order, whatever the order of their marks', async () => {
     const world = await createLedgerWorld();
-    const rows = commitOrders(world, 'a', 3);
-    for (const row of [...rows].reverse()) {
-      await mark(world, row);
-      await world.clock.advance(5);
-    }
-    world.database.groups.register(GROUP, { topics: [TOPIC] });
+    await markedBackwards(world, 'a', 3);
     const member = start(world);
     await world.clock.advance(5_000);
     expect(member.effects()).toEqual(['a-1', 'a-2', 'a-3']);
@@ -109,12 +77,7 @@ describe('the history of a new group', () => {
 
   it('parks what the ledger brings a page too early, and runs it in its turn', async () => {
     const world = await createLedgerWorld();
-    const rows = commitOrders(world, 'a', 3);
-    for (const row of [...rows].reverse()) {
-      await mark(world, row);
-      await world.clock.advance(5);
-    }
-    world.database.groups.register(GROUP, { topics: [TOPIC] });
+    await markedBackwards(world, 'a', 3);
     const member = start(world, { options: { ledgerPageMax: 1 } });
     await world.clock.advance(10_000);
     expect(member.effects()).toEqual(['a-1', 'a-2', 'a-3']);
@@ -223,159 +186,6 @@ describe('a member that stops in a batch', () => {
   });
 });
 
-describe('two members that walk one history', () => {
-  it('settle each event once, in order', async () => {
-    const world = await createLedgerWorld();
-    await historyOf(world, names(20), 5);
-    const walking = (): Member =>
-      start(world, {
-        options: { ledgerPageMax: 30, catchUpMax: 8 },
-        // Each takes the sweep for its own.
-        ports: ({ ledgerSweep }) => ({
-          ledgerSweep: {
-            ...ledgerSweep!,
-            producers: ledgerSweep!.producers.map(({ ledger, registry }) => ({
-              ledger,
-              registry: {
-                ...registry,
-                claim: async (request) => {
-                  const entry = entryOf(world);
-                  if (entry !== undefined) world.database.groups.groups.set(GROUP, { ...entry, sweeper: null });
-                  return registry.claim(request);
-                },
-              },
-            })),
-          },
-        }),
-      });
-    const members = [walking(), walking()];
-    await world.clock.advance(120_000);
-    const { effects } = world.group(GROUP);
-    expect(effects).toHaveLength(100);
-    expect(new Set(effects).size).toBe(100);
-    for (const name of names(20)) {
-      expect(effects.filter((id) => id.startsWith(`${name}-`))).toEqual(
-        [1, 2, 3, 4, 5].map((version) => `${name}-${version}`),
-      );
-    }
-    expect(world.group(GROUP).parked()).toEqual([]);
-    expect(entryOf(world)).toMatchObject({ state: 'live' });
-    for (const member of members) await stopMember(world, member);
-  });
-
-  it('leave it to the one that took it over: whoever lost the claim begins no further batch', async () => {
-    const world = await createLedgerWorld();
-    await historyOf(world, names(40));
-    const member = start(world, {
-      options: { ledgerClaimMs: 2_000, catchUpMax: 4, handlerMs: 20_000, claimMs: 30_000 },
-      handlers: {
-        OrderPaid: async ({ event, session }) => {
-          await new Promise<void>((resolve) => world.clock.after(400, resolve));
-          await session.effect(event.eventId);
-        },
-      },
-    });
-    await world.clock.advance(1_000);
-    const entry = entryOf(world)!;
-    world.database.groups.groups.set(GROUP, {
-      ...entry,
-      sweeper: { owner: 'another', untilMs: Number.MAX_SAFE_INTEGER },
-    });
-    await world.clock.advance(60_000);
-    // At most the batches that began while the claim was young: two.
-    expect(member.effects().length).toBeLessThanOrEqual(8);
-    expect(entryOf(world)).toMatchObject({ state: 'bootstrapping' });
-    await stopMember(world, member);
-  });
-});
-
-describe('what comes from the broker while a group walks its history', () => {
-  it('is not parked where it came too early, and is applied in its turn, once', async () => {
-    const world = await createLedgerWorld();
-    await historyOf(world, ['a'], 3);
-    const isHeld = { ledger: true };
-    const member = start(world, {
-      ports: ({ ledgerSweep }) => ({ ledgerSweep: whileHeld(world, ledgerSweep!, isHeld) }),
-    });
-    await world.clock.advance(1_500);
-    await publish(world, commitOrdersFrom(world, 'a', 2));
-    await world.clock.advance(5_000);
-    expect(member.parked()).toEqual([]);
-    expect(member.consumer.snapshot()).toMatchObject({ leftToLedger: 2, acknowledged: 2 });
-    isHeld.ledger = false;
-    await world.clock.advance(30_000);
-    expect(member.effects()).toEqual(['a-1', 'a-2', 'a-3', 'a-4', 'a-5']);
-    expect(member.parked()).toEqual([]);
-    await stopMember(world, member);
-  });
-
-  it('is applied at once where it is its turn', async () => {
-    const world = await createLedgerWorld();
-    await historyOf(world, ['a'], 3);
-    const member = start(world, {
-      ports: ({ ledgerSweep }) => ({ ledgerSweep: whileHeld(world, ledgerSweep!, { ledger: true }) }),
-    });
-    await world.clock.advance(1_500);
-    await publish(world, commitOrders(world, 'new', 2));
-    await world.clock.advance(1_000);
-    expect(member.effects()).toEqual(['new-1', 'new-2']);
-    await stopMember(world, member);
-  });
-});
-
-describe('a live group that lacks much', () => {
-  it('settles it in batches, and parks what it lacks of a few', async () => {
-    const world = await createLedgerWorld();
-    const member = start(world, { options: { catchUpMax: 10 } });
-    await world.clock.advance(5_000);
-    expect(entryOf(world)).toMatchObject({ state: 'live' });
-    for (const name of names(11)) for (const row of commitOrders(world, name, 1)) await mark(world, row);
-    await world.clock.advance(5_000);
-    expect(member.effects()).toHaveLength(11);
-    expect(member.consumer.snapshot().parked).toMatchObject({ retry: 0 });
-    for (const name of names(10)) for (const row of commitOrdersFrom(world, name, 1)) await mark(world, row);
-    await world.clock.advance(10_000);
-    expect(member.effects()).toHaveLength(21);
-    expect(member.consumer.snapshot().parked).toMatchObject({ retry: 10 });
-    await stopMember(world, member);
-  });
-
-  it('goes on where one of several batches could not be read', async () => {
-    const world = await createLedgerWorld();
-    await historyOf(world, names(40));
-    let refusals = 1;
-    const member = start(world, {
-      options: { receiveLoops: 4, catchUpMax: 5 },
-      ports: ({ ledgerSweep }) => ({
-        ledgerSweep: {
-          ...ledgerSweep!,
-          producers: ledgerSweep!.producers.map(({ ledger, registry }) => ({
-            registry,
-            ledger: {
-              ...ledger,
-              readVersions: (places) => {
-                refusals -= 1;
-                if (refusals === 0) return Promise.reject(new NightporterError('NP_STORE_UNAVAILABLE', 'away'));
-                return ledger.readVersions(places);
-              },
-            },
-          })),
-        },
-      }),
-    });
-    await world.clock.advance(10_000);
-    expect(member.effects()).toHaveLength(40);
-    expect(member.consumer.snapshot()).toMatchObject({ ledgerFailures: 1, parked: { retry: 0 } });
-    await stopMember(world, member);
-  });
-});
-
-/** The next events of an aggregate, after those that are there. */
-function commitOrdersFrom(world: MemoryWorld, aggregateId: string, count: number): ReturnType<typeof commitOrders> {
-  const known = world.database.outbox.rows().filter((row) => row.aggregateId === aggregateId).length;
-  return commitOrders(world, aggregateId, count, known);
-}
-
 /** A process that is dead asks its ledger nothing. */
 function mortalSweep({ ledgerSweep }: Ports, mortal: Mortal): NonNullable<Ports['ledgerSweep']> {
   const alive = <Result>(call: () => Promise<Result>): Promise<Result> =>
@@ -393,27 +203,6 @@ function mortalSweep({ ledgerSweep }: Ports, mortal: Mortal): NonNullable<Ports[
         claim: (request) => alive(() => registry.claim(request)),
         advance: (request) => alive(() => registry.advance(request)),
         release: (owner) => alive(() => registry.release(owner)),
-      },
-    })),
-  };
-}
-
-/** A ledger whose pages come only once nobody holds them. */
-function whileHeld(
-  world: MemoryWorld,
-  { gaps, producers }: NonNullable<Ports['ledgerSweep']>,
-  isHeld: { ledger: boolean },
-): NonNullable<Ports['ledgerSweep']> {
-  return {
-    gaps,
-    producers: producers.map(({ ledger, registry }) => ({
-      registry,
-      ledger: {
-        ...ledger,
-        readPublished: async (request) => {
-          while (isHeld.ledger) await new Promise<void>((resolve) => world.clock.after(100, resolve));
-          return ledger.readPublished(request);
-        },
       },
     })),
   };
