@@ -1,6 +1,6 @@
 import { NightporterError } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
-import { stopMember, type Member } from './consumer-engine.support.js';
+import { send, stopMember, type Member } from './consumer-engine.support.js';
 import { commitOrdersFrom, entryOf, historyOf, names, start, type Ports } from './history.support.js';
 import { GROUP, commitOrders, createLedgerWorld, mark, publish } from './ledger-sweep.support.js';
 import type { MemoryWorld } from './memory/index.js';
@@ -88,6 +88,52 @@ describe('what comes from the broker while a group walks its history', () => {
     await world.clock.advance(30_000);
     expect(member.effects()).toEqual(['a-1', 'a-2', 'a-3', 'a-4', 'a-5']);
     expect(member.parked()).toEqual([]);
+    await stopMember(world, member);
+  });
+
+  it.each<[string, { isAway?: boolean; isCommitted?: boolean }]>([
+    ['the ledger does not have it', { isCommitted: false }],
+    // What is sent here has another payload than what is committed.
+    ['the ledger has it otherwise', {}],
+    ['the ledger cannot be asked', { isAway: true }],
+  ])('is parked where it came too early and %s: nobody else might bring it', async (_why, change) => {
+    const { isAway = false, isCommitted = true } = change;
+    const world = await createLedgerWorld();
+    await historyOf(world, ['a'], 3);
+    const member = start(world, {
+      options: { gapWaitMs: 600_000 },
+      ports: ({ ledgerSweep }) => {
+        const { gaps, producers } = whileHeld(world, ledgerSweep!, { ledger: true });
+        const away = () => Promise.reject(new NightporterError('NP_STORE_UNAVAILABLE', 'away'));
+        const asked = producers.map(({ ledger, registry }) => ({
+          registry,
+          ledger: isAway ? { ...ledger, readVersions: away } : ledger,
+        }));
+        return { ledgerSweep: { gaps, producers: asked } };
+      },
+    });
+    await world.clock.advance(1_500);
+    if (isCommitted) for (const row of commitOrdersFrom(world, 'a', 2)) await mark(world, row);
+    send(world, { aggregateId: 'a', version: 5 });
+    await world.clock.advance(5_000);
+    expect(member.parked()).toMatchObject([{ event: { envelope: { eventId: 'a-5' } } }]);
+    expect(member.consumer.snapshot()).toMatchObject({ leftToLedger: 0, acknowledged: 1 });
+    await stopMember(world, member);
+  });
+
+  it('is parked between two walks, and its gap closed in its own time', async () => {
+    const world = await createLedgerWorld();
+    await historyOf(world, ['a'], 3);
+    // The group is not live before its watermark has passed the moment at which it came, which the next walk would see to.
+    const member = start(world, { options: { ledgerEveryMs: 600_000, ledgerLagMs: 60_000, gapWaitMs: 1_000 } });
+    await world.clock.advance(70_000);
+    const isWalked = member.effects().length;
+    const [lost, late] = commitOrders(world, 'b', 2);
+    await publish(world, [lost!, late!], { isLost: (row) => row === lost });
+    await world.clock.advance(20_000);
+    expect(entryOf(world)).toMatchObject({ state: 'bootstrapping' });
+    expect(member.effects().slice(isWalked)).toEqual(['b-1', 'b-2']);
+    expect(member.consumer.snapshot()).toMatchObject({ leftToLedger: 0 });
     await stopMember(world, member);
   });
 
