@@ -107,7 +107,6 @@ async function makeDue(
           attempts: 0,
           nextRetryAt: '$$NOW',
           revision: revision + 1,
-          isRunning: false,
           ...edited,
         },
       },
