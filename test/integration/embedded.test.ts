@@ -88,6 +88,20 @@ describe('a stack of our own', () => {
     expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
   });
 
+  test('what a transaction has written is free again after its lifetime, though nothing but a write that waits for it is left', async () => {
+    const server = await startMongo({ environment, parameters: { transactionLifetimeLimitSeconds: '2' } });
+    onTestFinished(() => server.stop());
+    const collection = client(server.uri).db('lifetime').collection<{ _id: string; count: number }>('documents');
+    await collection.insertOne({ _id: 'held', count: 0 });
+    const dead = client(server.uri);
+    const session = dead.startSession();
+    session.startTransaction();
+    const held = dead.db('lifetime').collection<{ _id: string }>('documents');
+    await held.updateOne({ _id: 'held' }, { $inc: { count: 100 } }, { session });
+    await collection.updateOne({ _id: 'held' }, { $inc: { count: 1 } });
+    expect(await collection.findOne()).toEqual({ _id: 'held', count: 1 });
+  }, 30_000);
+
   test('a connected client finds MongoDB again after an orderly restart', async () => {
     const collection = client(stack.mongodb.uri).db(uniqueName('restart')).collection('documents');
     await collection.insertOne({ before: true });

@@ -6,7 +6,7 @@ import { parkFailed, settleOne, type OneResult } from './settle-one.js';
 import { settle } from './settle.js';
 
 /** A batch that conflicts so often in a row is split: only the part with the contended document then goes on conflicting. */
-const BATCH_HARDSHIPS_MAX = 3;
+export const BATCH_HARDSHIPS_MAX = 3;
 
 /** Messages that go into one transaction, or one event that has failed and only needs to be parked. */
 type Segment =

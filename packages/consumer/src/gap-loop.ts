@@ -46,11 +46,10 @@ async function closeGaps<Session>(
   { gaps, explained }: { gaps: readonly Gap[]; explained: Explained },
 ): Promise<void> {
   try {
-    for (const gap of gaps) {
-      const { unavailable } = await bring(engine, producers, placesOf(gap, engine.options.ledgerBatchMax));
-      for (const { place, answer } of unavailable.filter((answered) => explained.isNew(answered))) {
-        if (answer.kind !== 'published') engine.tell({ kind: 'version-unavailable', ...place, reason: answer.kind });
-      }
+    const places = gaps.flatMap((gap) => placesOf(gap, engine.options.ledgerBatchMax));
+    const { unavailable } = await bring(engine, producers, places);
+    for (const { place, answer } of unavailable.filter((answered) => explained.isNew(answered))) {
+      if (answer.kind !== 'published') engine.tell({ kind: 'version-unavailable', ...place, reason: answer.kind });
     }
   } catch (error) {
     ledgerFailed(engine, 'gaps', error);

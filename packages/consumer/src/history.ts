@@ -4,7 +4,7 @@ import { workOfLedger, type EventWork } from './incoming.js';
 import type { GroupProducer, PublishedReference } from './ledger-ports.js';
 import { askLedgers, type Answered } from './ask-ledgers.js';
 import type { Brought } from './ledger-work.js';
-import { beginBatch } from './started.js';
+import { beginBatch, loopOfLane } from './started.js';
 
 /** Rows that a group lacks, and whether its sweep is still ours. */
 export interface Missing {
@@ -28,14 +28,12 @@ export function settlesInBatches<Session>({ options, ports }: Engine<Session>): 
  * has on record is parked, and runs from there one by one.
  */
 export async function settleHistory<Session>(engine: Engine<Session>, missing: Missing): Promise<Brought> {
-  const { options, ports } = engine;
-  // Numbers that no receive loop has: a mark stands for one batch.
-  const firstLoop = ports.subscribers.length * options.receiveLoops;
+  const { options } = engine;
   const unavailable: Answered[] = [];
   // All of them end before anything is thrown: a lane that went on would share its mark with the lane that follows it.
   const ended = await Promise.allSettled(
     lanesOf(missing.rows, options.receiveLoops).map((rows, lane) =>
-      settleLane(engine, { ...missing, rows }, { loop: firstLoop + lane, unavailable }),
+      settleLane(engine, { ...missing, rows }, { loop: loopOfLane(engine, lane), unavailable }),
     ),
   );
   for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;

@@ -21,6 +21,7 @@ export async function bring<Session>(
 ): Promise<Brought> {
   const { ledgerBatchMax } = engine.options;
   const unavailable: Answered[] = [];
+  let isBrought = true;
   for (let start = 0; start < places.length; start += ledgerBatchMax) {
     if (engine.stopping.rungForGood) return { kind: 'not-brought', unavailable };
     const works: EventWork[] = [];
@@ -29,12 +30,12 @@ export async function bring<Session>(
         works.push(workOfLedger(answered.answer.event, { handlers: engine.handlers, read: engine.options.read }));
       } else unavailable.push(answered);
     }
-    if (!(await parkAll(engine, works))) return { kind: 'not-brought', unavailable };
+    if (!(await parkAll(engine, works))) isBrought = false;
   }
-  return { kind: 'brought', unavailable };
+  return { kind: isBrought ? 'brought' : 'not-brought', unavailable };
 }
 
-/** In one transaction, or, where that conflicts too often, one by one. False when something is not durable. */
+/** In one transaction, or, where that conflicts too often, one by one, so that one that cannot commit keeps no other. False when something is not durable. */
 export async function parkAll<Session>(engine: Engine<Session>, works: readonly Work[]): Promise<boolean> {
   const { hardshipsMax } = engine.options;
   for (let rest = works; rest.length > 0;) {
@@ -42,8 +43,9 @@ export async function parkAll<Session>(engine: Engine<Session>, works: readonly 
     if (result.kind === 'committed') rest = rest.slice(result.count);
     else if (result.kind === 'abandoned' || rest.length === 1) return false;
     else {
-      for (const work of rest) if (!(await parkAll(engine, [work]))) return false;
-      return true;
+      const alone: boolean[] = [];
+      for (const work of rest) alone.push(await parkAll(engine, [work]));
+      return !alone.includes(false);
     }
   }
   return true;

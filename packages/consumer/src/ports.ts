@@ -6,6 +6,7 @@
  * for the database, {@link BrokerError} for the broker. It may still execute later, after its caller has given up or died.
  */
 import type { EventEnvelope, PublicationForm } from '@nightporter/contracts';
+import type { AggregatePlace } from './ledger-ports.js';
 import { NightporterError, type AggregateKey, type AggregateVersion, type EventId } from '@nightporter/protocol';
 
 /** A message that the broker handed out, not yet acknowledged. */
@@ -202,10 +203,13 @@ export interface ClaimRequest {
  * those, messages that nobody has claimed yet come in their stead. A message whose last claim ended without a word (neither settled, parked anew nor
  * given back) is handed out by itself, and only to a caller that `isAlone`; while one is due, nobody else gets anything. `giveBack` undoes a claim
  * that did not run (attempts − 1, due at once) unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
- * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many.
+ * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many. `behind` only reads:
+ * for each place, at most `limit` parked messages that stand right behind it without a hole, in state `gap` or `behind` and never claimed, in
+ * their order.
  */
 export interface ParkedQueue {
   claimDue(request: ClaimRequest): Promise<readonly ParkedEvent[]>;
+  behind(places: readonly AggregatePlace[], limit: number): Promise<readonly (readonly ParkedEvent[])[]>;
   giveBack(claimed: readonly ParkedEvent[]): Promise<void>;
   wake(request: { olderThanMs: number; limit: number }): Promise<number>;
 }

@@ -1,4 +1,3 @@
-import { askLedgers } from './ask-ledgers.js';
 import { inTrace } from '@nightporter/contracts';
 import { changesOf, sequence, sleep } from '@nightporter/protocol';
 import { backoffMs } from './circuit.js';
@@ -11,6 +10,7 @@ import { GroupView, messageOf } from './group-view.js';
 import { forgottenOf } from './forgotten.js';
 import { runHandler, type HandlerRun } from './handler-run.js';
 import type { EventWork, Work } from './incoming.js';
+import { LeftToLedger } from './left-to-ledger.js';
 import type { ConsumerEvent } from './consumer-events.js';
 import { versionKey, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
 import type { TransactionTrace } from './trace-ports.js';
@@ -36,7 +36,7 @@ const NOTHING_LOADED: GroupState = {
 };
 
 /** What a transaction has decided so far. */
-interface Draft {
+interface Draft<Session> {
   readonly changes: GroupChange[];
   readonly told: ConsumerEvent[];
   readonly silent: SilentCount[];
@@ -44,6 +44,7 @@ interface Draft {
   isLoaded: boolean;
   /** Index of the message whose handler runs. */
   running: number | null;
+  readonly leftToLedger: LeftToLedger<Session>;
   readonly trace: TransactionTrace | null;
 }
 
@@ -63,7 +64,15 @@ export async function settle<Session>(
     await circuit.whenClosed(stopping);
     if (rollBack.rungForGood) return { kind: 'abandoned' };
     const trace = ports.tracer?.transaction(works.length) ?? null;
-    const draft: Draft = { changes: [], told: [], silent: [], isLoaded: false, running: null, trace };
+    const draft: Draft<Session> = {
+      changes: [],
+      told: [],
+      silent: [],
+      isLoaded: false,
+      running: null,
+      leftToLedger: new LeftToLedger(engine, works),
+      trace,
+    };
     let result: Extract<SettleResult, { kind: 'committed' | 'lost' }> | null = null;
     try {
       result = await ports.store.transact((transaction) =>
@@ -115,7 +124,7 @@ function conflictLimits({ conflictFirstMs, conflictMaxMs }: { conflictFirstMs: n
 async function inTransaction<Session>(
   engine: Engine<Session>,
   transaction: GroupTransaction<Session>,
-  { works, decide, draft }: { works: readonly Work[]; decide: Decide; draft: Draft },
+  { works, decide, draft }: { works: readonly Work[]; decide: Decide; draft: Draft<Session> },
 ): Promise<Extract<SettleResult, { kind: 'committed' | 'lost' }>> {
   const { clock } = engine.ports;
   const events = works.flatMap((work) => (work.kind === 'event' ? [work.event] : []));
@@ -153,14 +162,14 @@ function isStillClaimed(work: Work, state: GroupState): boolean {
 async function decideEvent<Session>(
   engine: Engine<Session>,
   transaction: GroupTransaction<Session>,
-  { work, view, decide, draft }: { work: EventWork; view: GroupView; decide: Decide; draft: Draft },
+  { work, view, decide, draft }: { work: EventWork; view: GroupView; decide: Decide; draft: Draft<Session> },
 ): Promise<void> {
   const message = messageOf(work);
   const around = view.around(message);
   const decision: Decision = decide(work, sequence(around, message));
   // The ledger repeats nothing: what it found missing has been settled meanwhile.
   if (work.isFromLedger && decision.outcome.kind === 'duplicate') return;
-  if (decision.outcome.kind === 'gap' && (await isLeftToLedger(engine, work))) {
+  if (decision.outcome.kind === 'gap' && (await draft.leftToLedger.has(work))) {
     draft.silent.push('leftToLedger');
     return;
   }
@@ -172,24 +181,6 @@ async function decideEvent<Session>(
   draft.told.push(...toldOf(work, writes, decision.outcome));
   if (decision.outcome.kind === 'before-start') draft.silent.push('beforeStart');
   if (decision.outcome.kind === 'advance') draft.silent.push('advanced');
-}
-
-/**
- * The walk of a history comes to what stands behind it, with its predecessors and in batches: parked it would run alone, and hold up the
- * batches of its aggregate. Only what the ledger has as it came: what only the broker has is parked, whatever the reason.
- */
-async function isLeftToLedger<Session>({ catchUp, ports }: Engine<Session>, work: EventWork): Promise<boolean> {
-  if (work.isFromLedger || work.claim !== null || work.content.kind === 'defect') return false;
-  if (!catchUp.isOn(work.event.topic)) return false;
-  const { aggregate, digest, envelope } = work.event;
-  const place = { aggregate, version: envelope.aggregateVersion, eventId: envelope.eventId };
-  try {
-    const [known] = await askLedgers(ports.ledgerSweep?.producers ?? [], [place]);
-    return known?.answer.kind === 'published' && known.answer.event.digest === digest;
-  } catch {
-    // Parked, it is safe either way; that the ledger is away is told by whoever walks it.
-    return false;
-  }
 }
 
 async function runHandlerOf<Session>(
@@ -221,7 +212,7 @@ async function runHandlerOf<Session>(
 }
 
 /** Tells of what is now durable, and rings where a parked event has become due. */
-function publish<Session>(engine: Engine<Session>, draft: Draft): void {
+function publish<Session>(engine: Engine<Session>, draft: Draft<Session>): void {
   for (const what of draft.silent) engine.counters.count(what);
   for (const event of draft.told) engine.tell(event);
   const settled = draft.told.flatMap((told) => (told.kind === 'settled' ? [told.event.envelope.eventId] : []));

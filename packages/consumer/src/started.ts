@@ -2,6 +2,16 @@ import { sleep } from '@nightporter/protocol';
 import { storeFailed, type Engine } from './engine.js';
 import type { Work } from './incoming.js';
 
+/** A record stands for one batch, so whatever runs batches has a number of its own: first the receive loops, then the lanes of a history. */
+export function loopOfLane<Session>({ options, ports }: Engine<Session>, lane: number): number {
+  return ports.subscribers.length * options.receiveLoops + lane;
+}
+
+/** Behind the lanes of a history, of which there are as many as receive loops of a topic. */
+export function loopOfClaim<Session>(engine: Engine<Session>, slot: number): number {
+  return loopOfLane(engine, engine.options.receiveLoops) + slot;
+}
+
 /**
  * Puts on record which events are about to run here, before any of them does, and marks as suspect those that are on
  * record of another process: one of them may have ended it. The broker's delivery count cannot tell that alone, for it may start anew

@@ -1,4 +1,4 @@
-import type { ClaimRequest, ParkedEvent, ParkedQueue } from '@nightporter/consumer';
+import type { AggregatePlace, ClaimRequest, ParkedEvent, ParkedQueue } from '@nightporter/consumer';
 import { isNightporterError } from '@nightporter/protocol';
 import type { AnyBulkWriteOperation, Filter, MongoClient } from 'mongodb';
 import type { DatabaseClock } from './database-clock.js';
@@ -22,6 +22,7 @@ export function createParkedQueue(options: ParkedQueueOptions): ParkedQueue {
   return {
     claimDue: (request) => guarded(`claiming what is due in ${place}`, () => claimDue(options, request)),
     giveBack: (claimed) => guarded(`giving claims back in ${place}`, () => giveBack(options, claimed)),
+    behind: (places, limit) => guarded(`looking behind claims in ${place}`, () => behind(options, places, limit)),
     wake: (request) => guarded(`waking in ${place}`, () => wake(options, request)),
   };
 }
@@ -77,6 +78,29 @@ async function giveBack({ group, collections }: ParkedQueueOptions, claimed: rea
     return { updateOne: { filter: { _id, revision, state: 'retry' }, update } };
   });
   if (operations.length > 0) await collections.parked.bulkWrite(operations, { ordered: false });
+}
+
+/** By exact ids, in one round trip. */
+async function behind(
+  { group, collections }: ParkedQueueOptions,
+  places: readonly AggregatePlace[],
+  limit: number,
+): Promise<readonly (readonly ParkedEvent[])[]> {
+  const idsBehind = ({ aggregate, version }: AggregatePlace): string[] =>
+    Array.from({ length: limit }, (_, index) => placeId(group, aggregate, version + 1 + index));
+  const waiting: Filter<ParkedDocument> = {
+    _id: { $in: places.flatMap(idsBehind) },
+    state: { $in: ['gap', 'behind'] },
+    attempts: 0,
+  };
+  const found = new Map((await collections.parked.find(waiting).toArray()).map((row) => [row._id, row]));
+  return places.map((place) => {
+    const rows = idsBehind(place).map((id) => found.get(id));
+    const hole = rows.indexOf(undefined);
+    return rows
+      .slice(0, hole === -1 ? rows.length : hole)
+      .flatMap((row) => (row === undefined ? [] : [parkedEvent(row)]));
+  });
 }
 
 /** Parked messages that are looked at in one request. */

@@ -55,6 +55,7 @@ describe('parked events', () => {
         parked: {
           claimDue: (request) => parked.claimDue({ ...request, claimMs: 2_000 }),
           giveBack: (claimed) => parked.giveBack(claimed),
+          behind: (places, limit) => parked.behind(places, limit),
           wake: (request) => parked.wake(request),
         },
       }),

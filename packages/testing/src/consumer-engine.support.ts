@@ -153,6 +153,7 @@ export function mortalPorts(
     parked: {
       claimDue: (request) => alive(() => parked.claimDue(request)),
       giveBack: (claimed) => alive(() => parked.giveBack(claimed)),
+      behind: (places, limit) => alive(() => parked.behind(places, limit)),
       wake: (request) => alive(() => parked.wake(request)),
     },
     subscribers: subscribers.map((subscriber) => ({

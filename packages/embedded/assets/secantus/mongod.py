@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 
 MONGODB_VERSION = "8.2.11"  # what SecantusDB 0.7.0b3 declares itself compatible with
 SWITCHES = {"--noauth", "--quiet", "--journal", "--nojournal", "--nounixsocket"}
@@ -24,6 +25,7 @@ LOOPBACK = "127.0.0.1"
 EXIT_PORT_IN_USE = 48
 EXIT_UNUSABLE = 100
 STOP_LIMIT_SECONDS = 8.0
+EXPIRE_EVERY_SECONDS = 1.0
 
 
 def parse(arguments):
@@ -84,6 +86,17 @@ def start(options, parameters):
     return server
 
 
+def expire_transactions(server):
+    """Ends transactions past their lifetime, as mongod does by itself.
+
+    SecantusDB does so only when another transaction comes along: what a killed client left open would hold its documents for ever where
+    all that is left to be done waits for just those.
+    """
+    while True:
+        time.sleep(EXPIRE_EVERY_SECONDS)
+        server.transactions.prune_expired()
+
+
 def exit_on_end_of(stream, done):
     while stream.read(4096):
         pass
@@ -115,6 +128,7 @@ def main():
         signal.signal(number, lambda *_: done.set())
     if is_true(parameters.get("exitOnStdinEof", "false")):
         threading.Thread(target=exit_on_end_of, args=(sys.stdin.buffer, done), daemon=True).start()
+    threading.Thread(target=expire_transactions, args=(server,), daemon=True).start()
     print(f"Waiting for connections on port {options.get('--port')}", flush=True)
     done.wait()
     stop(server)

@@ -98,6 +98,7 @@ export function memoryGroupStores(group: MemoryGroup, network: Network): MemoryG
         call('parked.giveBack', () => {
           group.giveBack(claimed);
         }),
+      behind: (places, limit) => call('parked.behind', () => places.map((place) => group.waitingBehind(place, limit))),
       wake: (request) => call('parked.wake', () => group.wake(request)),
     },
   };

@@ -1,5 +1,6 @@
 import {
   versionKey,
+  type AggregatePlace,
   type DeadLetterCopy,
   type EventPlace,
   type GapFinder,
@@ -119,6 +120,17 @@ export class MemoryGroup {
       if (row?.revision !== claim.revision) continue;
       this.#writeParked({ ...row, attempts: row.attempts - 1, nextRetryAtMs: this.clock(), isRunning: false });
     }
+  }
+
+  waitingBehind({ aggregate, version }: AggregatePlace, limit: number): readonly ParkedEvent[] {
+    const waiting: ParkedEvent[] = [];
+    while (waiting.length < limit) {
+      const row = this.findParked(aggregate, version + 1 + waiting.length);
+      const waits = (row?.state === 'gap' || row?.state === 'behind') && row.attempts === 0;
+      if (row === undefined || !waits) break;
+      waiting.push(viewOf(row));
+    }
+    return waiting;
   }
 
   wake(request: { olderThanMs: number; limit: number }): number {

@@ -88,6 +88,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
         parked: {
           claimDue: (request) => parked.claimDue(request),
           giveBack: (claimed) => parked.giveBack(claimed),
+          behind: (places, limit) => parked.behind(places, limit),
           wake: () => Promise.resolve(0),
         },
       };
@@ -114,6 +115,7 @@ export const CONSUMER_SABOTAGES: readonly Sabotage[] = [
         claimDue: async (request) =>
           (await ports.parked.claimDue(request)).map((claimed) => ({ ...claimed, attempts: 1 })),
         giveBack: (claimed) => ports.parked.giveBack(claimed),
+        behind: (places, limit) => ports.parked.behind(places, limit),
         wake: (request) => ports.parked.wake(request),
       },
     }),
