@@ -1,7 +1,7 @@
 import { BATCH_HARDSHIPS_MAX } from './batch.js';
 import { byVerdict } from './decision.js';
 import { storeFailed, type Engine } from './engine.js';
-import { workOfClaim, type EventWork } from './incoming.js';
+import { workOfClaim, type EventWork, type Reader } from './incoming.js';
 import type { ParkedEvent } from './ports.js';
 import { settle } from './settle.js';
 import { parkFailed, settleOne, type OneResult } from './settle-one.js';
@@ -47,7 +47,7 @@ export async function runsOf<Session>(
 export async function settleRun<Session>(engine: Engine<Session>, run: Run, slot: number): Promise<OneResult> {
   const reader = { handlers: engine.handlers, read: engine.options.read };
   const head = workOfClaim(run.claim, reader);
-  const together = await beginRun(engine, { works: [head, ...successors(run, reader)], slot });
+  const together = await beginRun(engine, { works: worksOf(head, run, reader), slot });
   for (let count = together.length; count > 1;) {
     const works = together.slice(0, count);
     const result = await settle(engine, works, { decide: byVerdict, hardshipsMax: BATCH_HARDSHIPS_MAX });
@@ -69,19 +69,15 @@ export async function settleRun<Session>(engine: Engine<Session>, run: Run, slot
   return settleOne(engine, head);
 }
 
-/** As claims of this process, which nobody else can have: only the transaction that settles their predecessor gives them their turn. */
-function successors<Session>(
-  { behind }: Run,
-  reader: Parameters<typeof workOfClaim<Session>>[1],
-): readonly EventWork[] {
-  const works: EventWork[] = [];
-  for (const parked of behind) {
-    const work = workOfClaim({ ...parked, attempts: 1 }, reader);
-    // It becomes a dead letter, and holds what follows.
-    if (work.content.kind === 'defect') break;
-    works.push(work);
-  }
-  return works;
+/**
+ * Those behind come as claims of this process, which nobody else can have: only the transaction that settles their predecessor gives them their
+ * turn. What can only become a dead letter runs alone, since it holds what follows.
+ */
+function worksOf<Session>(head: EventWork, run: Run, reader: Reader<Session>): readonly EventWork[] {
+  const behind = run.behind.map((parked) => workOfClaim({ ...parked, attempts: 1 }, reader));
+  const works = [head, ...behind];
+  const firstDefect = works.findIndex(({ content }) => content.kind === 'defect');
+  return works.slice(0, firstDefect === -1 ? works.length : Math.max(1, firstDefect));
 }
 
 /** Cut where an event is on record of another process: it may have ended that, and runs alone. */
