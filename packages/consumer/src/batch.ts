@@ -66,17 +66,21 @@ function settleSingle<Session>(engine: Engine<Session>, single: Single): Promise
   return settleOne(engine, single.work);
 }
 
+/** Whether no earlier handler in the transaction can have to do with it: it was the first, or took longer than its limit. */
+export function isItsOwnFailure({ at, error }: { at: number; error: unknown }): boolean {
+  return at === 0 || isNightporterError(error, 'NP_HANDLER_FAILED');
+}
+
 /**
  * The message whose handler failed, between what stands before and behind it. It runs again, alone, where an earlier handler in
- * its transaction may have to do with the failure: not if it was the first, nor if it took longer than its limit.
+ * its transaction may have to do with the failure.
  */
 function setApart(works: readonly Work[], { at, error }: { at: number | null; error: unknown }): readonly Segment[] {
   const failed = at === null ? undefined : works[at];
   if (at === null || failed?.kind !== 'event') return halves(works);
-  const isItsOwn = at === 0 || isNightporterError(error, 'NP_HANDLER_FAILED');
   return [
     { kind: 'open', works: works.slice(0, at) },
-    isItsOwn ? { kind: 'failed', work: failed, error } : { kind: 'open', works: [failed] },
+    isItsOwnFailure({ at, error }) ? { kind: 'failed', work: failed, error } : { kind: 'open', works: [failed] },
     { kind: 'open', works: works.slice(at + 1) },
   ];
 }

@@ -49,7 +49,7 @@ export class Counters {
   }
 
   /** Batches and claims that are being worked on now: `by` is 1 or −1. */
-  inHand(what: 'batchesInHand' | 'claimsInHand', by: 1 | -1): void {
+  inHand(what: 'batchesInHand' | 'claimsInHand', by: number): void {
     this.#counts[what] += by;
   }
 

@@ -1,92 +1,198 @@
-import { BATCH_HARDSHIPS_MAX } from './batch.js';
+import { BATCH_HARDSHIPS_MAX, isItsOwnFailure } from './batch.js';
 import { byVerdict } from './decision.js';
+import { wasTried } from './due-choice.js';
 import { storeFailed, type Engine } from './engine.js';
-import { workOfClaim, type EventWork, type Reader } from './incoming.js';
+import { workOfClaim, type EventWork } from './incoming.js';
 import type { ParkedEvent } from './ports.js';
 import { settle } from './settle.js';
 import { parkFailed, settleOne, type OneResult } from './settle-one.js';
 import { beginBatch, loopOfClaim } from './started.js';
 
-/** A claimed event, and the parked events right behind it that may run with it, in their order. */
+/** A claimed event, and what is parked right behind it in the same aggregate and may run with it, in its order: the claim's work comes first. */
 export interface Run {
   readonly claim: ParkedEvent;
-  readonly behind: readonly ParkedEvent[];
+  readonly works: readonly [EventWork, ...EventWork[]];
 }
 
 /**
- * Finds what may run together with each claim. Nothing runs with a claim that has been tried before, nor where it does not go on record first
- * which events are about to run: should the process die, nobody would know whom not to run together again.
+ * How many claims that nobody has tried before may share a transaction. None where it does not go on record first which events are about to run:
+ * should the process die, nobody would know whom not to run together again. Nor where a death of another costs an event its only attempt.
  */
+export function togetherMax<Session>({ options, ports }: Engine<Session>): number {
+  return ports.started === undefined || options.attemptsMax === 1 ? 1 : options.commitMax;
+}
+
+/** Adds to claims that nobody has tried before what waits right behind them; all of it is at most one transaction's. */
 export async function runsOf<Session>(
   engine: Engine<Session>,
-  claimed: readonly ParkedEvent[],
+  claims: readonly ParkedEvent[],
 ): Promise<readonly Run[]> {
-  const { options, ports } = engine;
-  const fresh = claimed.filter(({ attempts }) => attempts === 1);
-  const behind = new Map<ParkedEvent, readonly ParkedEvent[]>();
-  if (ports.started !== undefined && options.commitMax > 1 && fresh.length > 0) {
-    const places = fresh.map(({ event: { aggregate, envelope } }) => ({
-      aggregate,
-      version: envelope.aggregateVersion,
-    }));
-    try {
-      const found = await ports.parked.behind(places, options.commitMax - 1);
-      for (const [index, claim] of fresh.entries()) behind.set(claim, found[index] ?? []);
-    } catch (error) {
-      // They have their turn after the claim, one by one.
-      storeFailed(engine, 'behind', error);
-    }
-  }
-  return claimed.map((claim) => ({ claim, behind: behind.get(claim) ?? [] }));
-}
-
-/**
- * Settles a claim and what is parked right behind it in one transaction. Of those behind, whatever does not commit with it stays parked
- * untouched, and has its turn by itself, where its attempts count.
- */
-export async function settleRun<Session>(engine: Engine<Session>, run: Run, slot: number): Promise<OneResult> {
   const reader = { handlers: engine.handlers, read: engine.options.read };
-  const head = workOfClaim(run.claim, reader);
-  const together = await beginRun(engine, { works: worksOf(head, run, reader), slot });
-  for (let count = together.length; count > 1;) {
-    const works = together.slice(0, count);
-    const result = await settle(engine, works, { decide: byVerdict, hardshipsMax: BATCH_HARDSHIPS_MAX });
-    switch (result.kind) {
-      case 'committed':
-        return 'durable';
-      case 'abandoned':
-        return 'abandoned';
-      case 'failed':
-        if (result.at === 0) return parkFailed(engine, head, result.error);
-        count = result.at ?? 1;
-        break;
-      case 'hard':
-      case 'lost':
-        count = 1;
-        break;
-    }
+  const found = await waitingBehind(engine, claims);
+  return claims.map((claim, index) => {
+    const head = workOfClaim(claim, reader);
+    // As claims of this process, which nobody else can have: only the transaction that settles their predecessor gives them their turn.
+    const behind = (found[index] ?? []).map((parked) => workOfClaim({ ...parked, attempts: 1 }, reader));
+    const firstDefect = [head, ...behind].findIndex(({ content }) => content.kind === 'defect');
+    // What can only become a dead letter holds what follows.
+    return {
+      claim,
+      works: [head, ...behind.slice(0, firstDefect === -1 ? behind.length : Math.max(0, firstDefect - 1))],
+    };
+  });
+}
+
+async function waitingBehind<Session>(
+  engine: Engine<Session>,
+  claims: readonly ParkedEvent[],
+): Promise<readonly (readonly ParkedEvent[])[]> {
+  const limit = Math.floor(togetherMax(engine) / claims.length) - 1;
+  if (limit < 1 || claims.some(wasTried)) return [];
+  const places = claims.map(({ event: { aggregate, envelope } }) => ({
+    aggregate,
+    version: envelope.aggregateVersion,
+  }));
+  try {
+    return await engine.ports.parked.behind(places, limit);
+  } catch (error) {
+    // They have their turn after the claim, one by one.
+    storeFailed(engine, 'behind', error);
+    return [];
   }
-  return settleOne(engine, head);
 }
 
 /**
- * Those behind come as claims of this process, which nobody else can have: only the transaction that settles their predecessor gives them their
- * turn. What can only become a dead letter runs alone, since it holds what follows.
+ * Settles claims, and what is parked right behind them, in one transaction while nothing goes wrong. Of those behind, whatever does not commit
+ * stays parked untouched, and has its turn by itself, where its attempts count. Resolves to the claims that did not run.
  */
-function worksOf<Session>(head: EventWork, run: Run, reader: Reader<Session>): readonly EventWork[] {
-  const behind = run.behind.map((parked) => workOfClaim({ ...parked, attempts: 1 }, reader));
-  const works = [head, ...behind];
-  const firstDefect = works.findIndex(({ content }) => content.kind === 'defect');
-  return works.slice(0, firstDefect === -1 ? works.length : Math.max(1, firstDefect));
+export async function settleRuns<Session>(
+  engine: Engine<Session>,
+  runs: readonly Run[],
+  slot: number,
+): Promise<readonly ParkedEvent[]> {
+  const { clock } = engine.ports;
+  const { alone, together } = await beginRuns(engine, runs, slot);
+  const isLate = lateAfter(() => clock.now(), engine.options.transactionMs);
+  const left = [...(await settleTogether(engine, together, isLate))];
+  for (const run of alone) left.push(...(isLate() ? [run.claim] : await settleAlone(engine, run)));
+  return left;
 }
 
-/** Cut where an event is on record of another process: it may have ended that, and runs alone. */
-async function beginRun<Session>(
+function lateAfter(now: () => number, forMs: number): () => boolean {
+  const endsAt = now() + forMs;
+  return () => now() >= endsAt;
+}
+
+/** An event on record of another process may have ended that: it runs alone, and what is behind one runs later. */
+async function beginRuns<Session>(
   engine: Engine<Session>,
-  { works, slot }: { works: readonly EventWork[]; slot: number },
-): Promise<readonly EventWork[]> {
-  if (works.length === 1) return works;
+  runs: readonly Run[],
+  slot: number,
+): Promise<{ alone: readonly Run[]; together: readonly Run[] }> {
+  const works = runs.flatMap((run) => run.works);
+  if (works.length === 1) return { alone: runs, together: [] };
   const begun = (await beginBatch(engine, loopOfClaim(engine, slot), works)) ?? [];
-  const firstSuspect = begun.findIndex((work) => work.kind === 'event' && work.isSuspect);
-  return works.slice(0, firstSuspect === -1 ? begun.length : firstSuspect);
+  const isTrusted = new Set(
+    begun.flatMap((work) => (work.kind === 'event' && !work.isSuspect ? [work.event.envelope.eventId] : [])),
+  );
+  const together = runs.flatMap(({ claim, works: [head, ...behind] }): Run[] => {
+    const trusted = [head, ...behind].findIndex(({ event }) => !isTrusted.has(event.envelope.eventId));
+    if (trusted === 0) return [];
+    return [{ claim, works: [head, ...(trusted === -1 ? behind : behind.slice(0, trusted - 1))] }];
+  });
+  const claims = new Set(together.map(({ claim }) => claim));
+  return { alone: runs.filter(({ claim }) => !claims.has(claim)).map(headOf), together };
+}
+
+function headOf({ claim, works: [head] }: Run): Run {
+  return { claim, works: [head] };
+}
+
+/** Claims run out: whatever is left when a transaction has taken its time goes back, and is due at once. */
+async function settleTogether<Session>(
+  engine: Engine<Session>,
+  runs: readonly Run[],
+  isLate: () => boolean,
+): Promise<readonly ParkedEvent[]> {
+  const [first, ...others] = runs;
+  if (first === undefined) return [];
+  if (isLate()) return claimsOf(runs);
+  const works = runs.flatMap((run) => run.works);
+  if (works.length === 1) return settleAlone(engine, first);
+  const inTurn = async (...parts: readonly (readonly Run[])[]): Promise<readonly ParkedEvent[]> => {
+    const left: ParkedEvent[] = [];
+    for (const part of parts) left.push(...(await settleTogether(engine, part, isLate)));
+    return left;
+  };
+  const result = await settle(engine, works, { decide: byVerdict, hardshipsMax: BATCH_HARDSHIPS_MAX });
+  switch (result.kind) {
+    case 'committed':
+      return inTurn(notBegun(runs, result.count));
+    case 'abandoned':
+      return claimsOf(runs);
+    case 'failed': {
+      if (result.at === null) break;
+      const { before, failed, after } = apart(runs, result.at);
+      const left = [...(await inTurn(before))];
+      if (failed !== null) left.push(...(await settleFailed(engine, failed, { at: result.at, error: result.error })));
+      return [...left, ...(await inTurn(after))];
+    }
+    case 'hard':
+    case 'lost':
+      break;
+  }
+  if (others.length === 0) return settleAlone(engine, first);
+  const half = Math.ceil(runs.length / 2);
+  return inTurn(runs.slice(0, half), runs.slice(half));
+}
+
+/** Runs of which nothing is among the first `settled` works. Where the first of a run is settled, what is left of it has its turn already. */
+function notBegun(runs: readonly Run[], settled: number): readonly Run[] {
+  let first = 0;
+  return runs.filter(({ works }) => {
+    const isBegun = first < settled;
+    first += works.length;
+    return !isBegun;
+  });
+}
+
+/** The run whose claim failed, between the others; of a run in which one behind it failed, what stands before that. */
+function apart(
+  runs: readonly Run[],
+  at: number,
+): { before: readonly Run[]; failed: Run | null; after: readonly Run[] } {
+  let first = 0;
+  for (const [index, run] of runs.entries()) {
+    const place = at - first;
+    first += run.works.length;
+    if (at >= first) continue;
+    const before = runs.slice(0, index);
+    const after = runs.slice(index + 1);
+    if (place === 0) return { before, failed: headOf(run), after };
+    const [head, ...behind] = run.works;
+    return { before: [...before, { ...run, works: [head, ...behind.slice(0, place - 1)] }], failed: null, after };
+  }
+  return { before: runs, failed: null, after: [] };
+}
+
+/** It runs again, alone, where an earlier handler in its transaction may have to do with the failure. */
+async function settleFailed<Session>(
+  engine: Engine<Session>,
+  run: Run,
+  failure: { at: number; error: unknown },
+): Promise<readonly ParkedEvent[]> {
+  if (!isItsOwnFailure(failure)) return settleAlone(engine, run);
+  return unlessAbandoned(run, await parkFailed(engine, run.works[0], failure.error));
+}
+
+async function settleAlone<Session>(engine: Engine<Session>, run: Run): Promise<readonly ParkedEvent[]> {
+  return unlessAbandoned(run, await settleOne(engine, run.works[0]));
+}
+
+function unlessAbandoned({ claim }: Run, result: OneResult): readonly ParkedEvent[] {
+  return result === 'abandoned' ? [claim] : [];
+}
+
+function claimsOf(runs: readonly Run[]): readonly ParkedEvent[] {
+  return runs.map(({ claim }) => claim);
 }

@@ -9,6 +9,7 @@ export interface Parking {
   readonly attempts: number;
   readonly retryInMs: number | null;
   readonly failure: ParkedFailure | null;
+  readonly isSuspect?: true;
 }
 
 /** How an outcome of the sequencer parks, where nothing else was decided. */
@@ -16,7 +17,7 @@ export function parkingOf(work: EventWork, outcome: Outcome): Parking {
   const claims = work.claim?.attempts ?? 0;
   switch (outcome.kind) {
     case 'retry':
-      return { attempts: claims, retryInMs: 0, failure: null };
+      return { attempts: claims, retryInMs: 0, failure: null, ...(work.isSuspect ? { isSuspect: true } : {}) };
     case 'dead':
       return {
         attempts: claims,

@@ -1,5 +1,6 @@
 export { createConsumer, type Consumer } from './consumer.js';
 export * from './copy-ports.js';
+export { chooseDue, isTried } from './due-choice.js';
 export type { ConsumerPorts } from './engine.js';
 export type { DuplicateFilter, DuplicatePorts, RepeatedEvents } from './filter-ports.js';
 export * from './ledger-ports.js';

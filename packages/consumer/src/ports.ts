@@ -105,6 +105,8 @@ export interface ParkedEvent {
   readonly attempts: number;
   /** Raised by every change of the parked document. */
   readonly revision: number;
+  /** Parked before it ran, since it may have ended a process. */
+  readonly isSuspect?: boolean;
   /** Of a claim: the claim before it ended without a word, so that whoever had it may have died of it. */
   readonly isUnanswered?: boolean;
 }
@@ -150,6 +152,7 @@ export type GroupChange =
       readonly retryInMs: number | null;
       readonly failure: ParkedFailure | null;
       readonly replaces?: true;
+      readonly isSuspect?: true;
     }
   /** Makes a parked message due at once (`retry`, nextRetryAt = now); a `dead` one stays dead. */
   | { readonly kind: 'make-due'; readonly aggregate: AggregateKey; readonly version: AggregateVersion }
@@ -189,23 +192,26 @@ export interface GroupStore<Session> {
 }
 
 export interface ClaimRequest {
+  /** Transactions that the caller can run now. */
   readonly limit: number;
   readonly repeatedLimit: number;
+  /** So many messages that nobody has tried may share a transaction. */
+  readonly togetherMax: number;
   readonly claimMs: number;
   /** Whether the caller has no other claim in hand. */
   readonly isAlone: boolean;
 }
 
 /**
- * Parked messages whose turn has come. `claimDue` takes at most `limit` messages in state `retry` whose nextRetryAt has
- * passed on the database's clock and sets attempts + 1 and nextRetryAt = now + `claimMs`, each conditional on what was read: a message goes to
- * one claimer only, and to another once `claimMs` have passed. At most `repeatedLimit` of them have been claimed before; where there are more of
- * those, messages that nobody has claimed yet come in their stead. A message whose last claim ended without a word (neither settled, parked anew nor
+ * Parked messages whose turn has come. `claimDue` takes messages in state `retry` whose nextRetryAt has
+ * passed on the database's clock, as many as fit into `limit` transactions, and sets attempts + 1 and nextRetryAt = now + `claimMs`, each conditional on what was read: a message goes to
+ * one claimer only, and to another once `claimMs` have passed. One that has been claimed before, or is suspect,
+ * needs a transaction of its own, and at most `repeatedLimit` of those are handed out; where there are more, others come in their stead. A message whose last claim ended without a word (neither settled, parked anew nor
  * given back) is handed out by itself, and only to a caller that `isAlone`; while one is due, nobody else gets anything. `giveBack` undoes a claim
  * that did not run (attempts − 1, due at once) unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
  * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many. `behind` only reads:
- * for each place, at most `limit` parked messages that stand right behind it without a hole, in state `gap` or `behind` and never claimed, in
- * their order.
+ * for each place, at most `limit` parked messages that stand right behind it without a hole, in state `gap` or `behind`, never claimed
+ * and not suspect, in their order.
  */
 export interface ParkedQueue {
   claimDue(request: ClaimRequest): Promise<readonly ParkedEvent[]>;

@@ -187,6 +187,10 @@ export interface ParkedDocument {
   readonly revision: number;
   /** Claimed, and nothing was heard of it since. */
   readonly isRunning?: boolean;
+  /** Names the claim. */
+  readonly claimedAs?: string;
+  /** Parked before it ran, since it may have ended a process. */
+  readonly isSuspect?: boolean;
   /** The message as it came, once an operator has edited `event`. */
   readonly original?: StoredEvent;
   /** The last edit. */

@@ -140,7 +140,10 @@ function idOf(group: string, { event }: Of<'park'>): string {
  * Fields of a parked message, as an update that keeps when it was parked and what is known of its failures, unless it takes the place of
  * another message.
  */
-function parking(group: string, { event, state, attempts, retryInMs, failure, replaces }: Of<'park'>): Document {
+function parking(
+  group: string,
+  { event, state, attempts, retryInMs, failure, replaces, isSuspect }: Of<'park'>,
+): Document {
   const hasFailed = failure !== null;
   const kept = (field: string, otherwise: unknown): unknown =>
     replaces === true ? otherwise : { $ifNull: [`$${field}`, otherwise] };
@@ -159,6 +162,7 @@ function parking(group: string, { event, state, attempts, retryInMs, failure, re
     parkedAt: kept('parkedAt', '$$NOW'),
     revision: REVISION_RAISED,
     isRunning: false,
+    isSuspect: isSuspect ?? false,
   };
 }
 

@@ -20,9 +20,20 @@ export function storedEvent(event: IncomingEvent): StoredEvent {
   };
 }
 
-export type StoredParked = Pick<ParkedDocument, 'aggregate' | 'event' | 'state' | 'attempts' | 'revision' | 'original'>;
+export type StoredParked = Pick<
+  ParkedDocument,
+  'aggregate' | 'event' | 'state' | 'attempts' | 'revision' | 'original' | 'isSuspect'
+>;
 
-export function parkedEvent({ aggregate, event, state, attempts, revision, original }: StoredParked): ParkedEvent {
+export function parkedEvent({
+  aggregate,
+  event,
+  state,
+  attempts,
+  revision,
+  original,
+  isSuspect,
+}: StoredParked): ParkedEvent {
   const { topic, form, digest, messageId, createdAt, sentIn } = event;
   const created = createdAt === undefined ? {} : { createdAtMs: createdAt.getTime() };
   const envelope = JSON.parse(event.envelope) as EventEnvelope;
@@ -42,5 +53,6 @@ export function parkedEvent({ aggregate, event, state, attempts, revision, origi
     state,
     attempts,
     revision,
+    ...(isSuspect === true ? { isSuspect } : {}),
   };
 }

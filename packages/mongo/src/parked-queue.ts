@@ -1,6 +1,14 @@
-import type { AggregatePlace, ClaimRequest, ParkedEvent, ParkedQueue } from '@nightporter/consumer';
+import {
+  chooseDue,
+  isTried,
+  type AggregatePlace,
+  type ClaimRequest,
+  type ParkedEvent,
+  type ParkedQueue,
+} from '@nightporter/consumer';
 import { isNightporterError } from '@nightporter/protocol';
 import type { AnyBulkWriteOperation, Filter, MongoClient } from 'mongodb';
+import { randomUUID } from 'node:crypto';
 import type { DatabaseClock } from './database-clock.js';
 import { placeId, positionId, type ParkedDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
@@ -28,45 +36,50 @@ export function createParkedQueue(options: ParkedQueueOptions): ParkedQueue {
 }
 
 /** The time is asked for first and compared as a constant, which an index can serve and every server does right. */
-async function claimDue(
-  { group, collections, clock }: ParkedQueueOptions,
-  { claimMs, isAlone, limit, repeatedLimit }: ClaimRequest,
-): Promise<ParkedEvent[]> {
+async function claimDue(options: ParkedQueueOptions, request: ClaimRequest): Promise<ParkedEvent[]> {
+  const { group, collections, clock } = options;
   const due: Filter<ParkedDocument> = { group, state: 'retry', nextRetryAt: { $lte: await clock.read() } };
+  const limit = request.limit * request.togetherMax;
   const dueFirst = (filter: Filter<ParkedDocument>): Promise<ParkedDocument[]> =>
     collections.parked.find(filter).sort({ nextRetryAt: 1 }).limit(limit).toArray();
   const found = await dueFirst(due);
-  const unanswered = found.filter(({ isRunning }) => isRunning === true);
-  if (unanswered.length > 0 && !isAlone) return [];
-  const repeated = found.filter(({ attempts }) => attempts > 0);
-  const together = async (): Promise<ParkedDocument[]> =>
-    repeated.length <= repeatedLimit
-      ? found
-      : [...repeated.slice(0, repeatedLimit), ...(await dueFirst({ ...due, attempts: 0 }))].slice(0, limit);
-  const candidates = unanswered.length > 0 ? unanswered.slice(0, 1) : await together();
-  const claims = await Promise.allSettled(candidates.map((candidate) => claim(collections, candidate, claimMs)));
-  const claimed = claims.flatMap((result) =>
-    result.status === 'fulfilled' && result.value !== null ? [result.value] : [],
-  );
-  // What was claimed is handed out even if another claim failed: thrown away, it would have been counted without a run.
-  const failure = claims.find((result) => result.status === 'rejected');
-  if (claimed.length === 0 && failure !== undefined) throw failure.reason;
-  return claimed;
+  const tried = found.filter(isTried);
+  const isCrowded = tried.length > request.repeatedLimit && found.length === limit;
+  const untried = isCrowded ? await dueFirst({ ...due, attempts: 0, isSuspect: { $ne: true } }) : [];
+  const chosen = chooseDue(isCrowded ? [...tried, ...untried] : found, request);
+  return chosen.length === 0 ? [] : claim(collections, chosen, request.claimMs);
 }
 
-/** Null when somebody was faster. */
+/** Those that nobody else was faster to claim, in their order. In one request, repeated by the driver where its answer is lost. */
 async function claim(
   { parked }: GroupCollections,
-  candidate: ParkedDocument,
+  candidates: readonly ParkedDocument[],
   claimMs: number,
-): Promise<ParkedEvent | null> {
-  const attempts = candidate.attempts + 1;
-  const revision = candidate.revision + 1;
-  const { modifiedCount } = await parked.updateOne({ _id: candidate._id, revision: candidate.revision }, [
-    { $set: { attempts, revision, isRunning: true, nextRetryAt: { $add: ['$$NOW', claimMs] } } },
-  ]);
-  if (modifiedCount !== 1) return null;
-  return { ...parkedEvent({ ...candidate, attempts, revision }), isUnanswered: candidate.isRunning === true };
+): Promise<ParkedEvent[]> {
+  const claimedAs = randomUUID();
+  const operations = candidates.map(({ _id, attempts, revision }): AnyBulkWriteOperation<ParkedDocument> => {
+    const claimed = { attempts: attempts + 1, revision: revision + 1, isRunning: true, claimedAs };
+    const update = [{ $set: { ...claimed, nextRetryAt: { $add: ['$$NOW', claimMs] } } }];
+    return { updateOne: { filter: { _id, revision }, update } };
+  });
+  const { modifiedCount } = await parked.bulkWrite(operations, { ordered: false });
+  const ours = modifiedCount === candidates.length ? null : await claimedIds(parked, candidates, claimedAs);
+  return candidates
+    .filter(({ _id }) => ours?.has(_id) ?? true)
+    .map((candidate) => ({
+      ...parkedEvent({ ...candidate, attempts: candidate.attempts + 1, revision: candidate.revision + 1 }),
+      isUnanswered: candidate.isRunning === true,
+    }));
+}
+
+async function claimedIds(
+  parked: GroupCollections['parked'],
+  candidates: readonly ParkedDocument[],
+  claimedAs: string,
+): Promise<ReadonlySet<string>> {
+  const ids = candidates.map(({ _id }) => _id);
+  const found = await parked.find({ _id: { $in: ids }, claimedAs }, { projection: { _id: 1 } }).toArray();
+  return new Set(found.map(({ _id }) => _id));
 }
 
 async function giveBack({ group, collections }: ParkedQueueOptions, claimed: readonly ParkedEvent[]): Promise<void> {
@@ -92,6 +105,7 @@ async function behind(
     _id: { $in: places.flatMap(idsBehind) },
     state: { $in: ['gap', 'behind'] },
     attempts: 0,
+    isSuspect: { $ne: true },
   };
   const found = new Map((await collections.parked.find(waiting).toArray()).map((row) => [row._id, row]));
   return places.map((place) => {

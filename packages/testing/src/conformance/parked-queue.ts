@@ -1,10 +1,17 @@
-import { versionKey, type GroupStore, type IncomingEvent, type ParkedEvent } from '@nightporter/consumer';
+import {
+  versionKey,
+  type ClaimRequest,
+  type GroupStore,
+  type IncomingEvent,
+  type ParkedEvent,
+} from '@nightporter/consumer';
 import { aggregateVersion } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { commitChanges, parkChange, positionChange, type GroupFixture } from './group-fixture.js';
 import { incomingEvent } from './samples.js';
 
 const CLAIM_MS = 400;
+const ANY: ClaimRequest = { limit: 10, repeatedLimit: 10, togetherMax: 1, claimMs: CLAIM_MS, isAlone: true };
 
 type Events = [IncomingEvent, IncomingEvent, IncomingEvent, IncomingEvent, IncomingEvent, IncomingEvent];
 
@@ -22,7 +29,7 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const { store, parked } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event, { attempts: 2 })]);
-    const claimed = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
+    const claimed = await parked.claimDue(ANY);
     expect(claimed).toHaveLength(1);
     expect(claimed[0]).toMatchObject({ event, state: 'retry', attempts: 3 });
   });
@@ -36,9 +43,9 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
       events.map((event, index) => parkChange(event, { attempts: index < 3 ? 1 : 0, retryInMs: index })),
     );
     await passTime(10);
-    const none = await parked.claimDue({ limit: 2, repeatedLimit: 0, claimMs: CLAIM_MS, isAlone: true });
+    const none = await parked.claimDue({ ...ANY, limit: 2, repeatedLimit: 0 });
     expect(none.map(({ event }) => event)).toEqual([events[3]]);
-    expect(await parked.claimDue({ limit: 3, repeatedLimit: 1, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
+    expect(await parked.claimDue({ ...ANY, limit: 3, repeatedLimit: 1 })).toHaveLength(1);
   });
 
   it('hands out neither what waits for its time nor what waits for anything else', async () => {
@@ -50,28 +57,26 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
       parkChange(events[2]!, { state: 'gap', retryInMs: null }),
       parkChange(events[3]!, { state: 'dead', retryInMs: null }),
     ]);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toEqual([]);
+    expect(await parked.claimDue(ANY)).toEqual([]);
   });
 
   it('hands out a message once its time has come by the database’s clock', async () => {
     const { store, parked, passTime } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event, { retryInMs: 300 })]);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toEqual([]);
+    expect(await parked.claimDue(ANY)).toEqual([]);
     await passTime(350);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
+    expect(await parked.claimDue(ANY)).toHaveLength(1);
   });
 
   it('hands a message to one claimer only, and to another once the claim is over', async () => {
     const { store, parked, passTime } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event)]);
-    const claims = await Promise.all(
-      [1, 2, 3, 4].map(() => parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })),
-    );
+    const claims = await Promise.all([1, 2, 3, 4].map(() => parked.claimDue(ANY)));
     expect(claims.flat()).toHaveLength(1);
     await passTime(CLAIM_MS + 50);
-    const [again] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
+    const [again] = await parked.claimDue(ANY);
     expect(again).toMatchObject({ event, attempts: 2 });
   });
 
@@ -79,7 +84,7 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const { store, parked, passTime } = await makeFixture();
     const [dying, neighbour, fresh] = ['a', 'b', 'c'].map((aggregateId) => incomingEvent({ aggregateId, version: 1 }));
     await commitChanges(store, [dying!, neighbour!], [parkChange(dying!), parkChange(neighbour!)]);
-    const claim = (isAlone: boolean) => parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone });
+    const claim = (isAlone: boolean) => parked.claimDue({ ...ANY, isAlone });
     const together = await claim(false);
     expect(together).toMatchObject([{ isUnanswered: false }, { isUnanswered: false }]);
     await passTime(CLAIM_MS + 50);
@@ -107,16 +112,39 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
       events,
       events.map((event) => parkChange(event)),
     );
-    expect(await parked.claimDue({ limit: 2, repeatedLimit: 2, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(2);
-    expect(await parked.claimDue({ limit: 2, repeatedLimit: 2, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
+    expect(await parked.claimDue({ ...ANY, limit: 2, repeatedLimit: 2 })).toHaveLength(2);
+    expect(await parked.claimDue({ ...ANY, limit: 2, repeatedLimit: 2 })).toHaveLength(1);
+  });
+
+  it('hands out so many together as one transaction may settle, and each that was tried in a place of its own', async () => {
+    const { store, parked } = await makeFixture();
+    const events = Array.from({ length: 9 }, (_, index) => incomingEvent({ aggregateId: `a${index}`, version: 1 }));
+    await commitChanges(
+      store,
+      events,
+      events.map((event, index) =>
+        parkChange(event, index === 0 ? { attempts: 1 } : index === 1 ? { isSuspect: true } : {}),
+      ),
+    );
+    const claim = async (request: Partial<ClaimRequest>) =>
+      await parked.claimDue({ ...ANY, togetherMax: 3, ...request });
+    const first = await claim({ limit: 2, repeatedLimit: 1 });
+    expect(first.map(({ attempts }) => attempts).toSorted()).toEqual([1, 1, 1, 2]);
+    // The suspect one is the only one left that needs a place of its own.
+    expect(await claim({ limit: 1, repeatedLimit: 0 })).toHaveLength(3);
+    const last = await claim({ limit: 2, repeatedLimit: 2 });
+    expect(last.map(({ event, isSuspect }) => [event.envelope.aggregateId, isSuspect ?? false])).toEqual(
+      expect.arrayContaining([['a1', true]]),
+    );
+    expect(last).toHaveLength(2);
   });
 
   it('takes a claim back without an attempt, and the message is due again', async () => {
     const { store, parked } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event)]);
-    await parked.giveBack(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: 60_000, isAlone: true }));
-    const [again] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
+    await parked.giveBack(await parked.claimDue({ ...ANY, claimMs: 60_000 }));
+    const [again] = await parked.claimDue(ANY);
     expect(again).toMatchObject({ event, attempts: 1 });
   });
 
@@ -124,7 +152,7 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const { store, parked } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });
     await commitChanges(store, [event], [parkChange(event)]);
-    const claimed = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: 60_000, isAlone: true });
+    const claimed = await parked.claimDue({ ...ANY, claimMs: 60_000 });
     await commitChanges(store, [event], [parkChange(event, { state: 'dead', attempts: 1, retryInMs: null })]);
     await parked.giveBack(claimed);
     expect(await parkedAt(store, event)).toMatchObject({ state: 'dead', attempts: 1 });
@@ -143,7 +171,7 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     const { aggregate } = event;
     await commitChanges(store, [event], [parkChange(event, { state: 'behind', retryInMs: null })]);
     await commitChanges(store, [event], [{ kind: 'make-due', aggregate, version: event.envelope.aggregateVersion }]);
-    expect(await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true })).toHaveLength(1);
+    expect(await parked.claimDue(ANY)).toHaveLength(1);
   });
 }
 
@@ -180,6 +208,7 @@ function describeBehind<Session>(makeFixture: () => Promise<GroupFixture<Session
   it.each([
     ['that is due', { state: 'retry' as const, retryInMs: 0 }],
     ['that is dead', { state: 'dead' as const, retryInMs: null }],
+    ['that is suspect', { state: 'behind' as const, retryInMs: null, isSuspect: true as const }],
     ['that has been claimed before', { state: 'behind' as const, retryInMs: null, attempts: 1 }],
   ])('takes a message %s for a hole', async (_, details) => {
     const { store, parked } = await makeFixture();
@@ -201,7 +230,7 @@ function describeWaking<Session>(makeFixture: () => Promise<GroupFixture<Session
     const [replaced, event] = [1, 1].map((version) => incomingEvent({ aggregateId: 'a', version }));
     const failure = { code: 'NP_DIGEST_MISMATCH', message: 'altered', stack: null };
     await commitChanges(store, [replaced!], [parkChange(replaced!, { failure })]);
-    const [claim] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
+    const [claim] = await parked.claimDue(ANY);
     await passTime(CLAIM_MS);
     await commitChanges(store, [event!], [parkChange(event!, { state: 'gap', retryInMs: null, replaces: true })]);
     const state = await store.transact((transaction) => transaction.load([event!]));
@@ -224,7 +253,7 @@ function describeWaking<Session>(makeFixture: () => Promise<GroupFixture<Session
     expect(await parked.wake({ olderThanMs: 200, limit: 10 })).toBe(1);
     const state = await store.transact((transaction) => transaction.load([event]));
     expect(state.positions.get(event.aggregate)).toMatchObject({ version: 3, state: 'blocked' });
-    const [claimed] = await parked.claimDue({ limit: 10, repeatedLimit: 10, claimMs: CLAIM_MS, isAlone: true });
+    const [claimed] = await parked.claimDue(ANY);
     expect(claimed).toMatchObject({ event, attempts: 1 });
   });
 

@@ -26,6 +26,7 @@ export interface ParkedDocument {
   readonly failure: ParkedFailure | null;
   /** Claimed, and nothing was heard of it since. */
   readonly isRunning?: boolean;
+  readonly isSuspect?: boolean;
 }
 
 /** A message that cannot be sequenced. */

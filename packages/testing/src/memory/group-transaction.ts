@@ -147,7 +147,7 @@ export class MemoryTransaction {
     this.#settled.push(inbox);
   }
 
-  #park({ event, state, attempts, retryInMs, failure, replaces }: GroupChange & { kind: 'park' }): void {
+  #park({ event, state, attempts, retryInMs, failure, replaces, isSuspect }: GroupChange & { kind: 'park' }): void {
     const nowMs = this.#group.clock();
     const key = keys.parked(event.aggregate, event.envelope.aggregateVersion);
     const stored = this.#read(key);
@@ -157,6 +157,7 @@ export class MemoryTransaction {
       state,
       attempts,
       failure,
+      isSuspect: isSuspect ?? false,
       nextRetryAtMs: retryInMs === null ? null : nowMs + retryInMs,
       parkedAtMs: (replaces === true ? undefined : before?.parkedAtMs) ?? nowMs,
       revision: (before?.revision ?? 0) + 1,

@@ -1,4 +1,6 @@
 import {
+  chooseDue,
+  isTried,
   versionKey,
   type AggregatePlace,
   type DeadLetterCopy,
@@ -101,11 +103,7 @@ export class MemoryGroup {
   claimDue(request: ClaimRequest): readonly ParkedEvent[] {
     const nowMs = this.clock();
     const due = this.parked().filter((row) => row.state === 'retry' && (row.nextRetryAtMs ?? 0) <= nowMs);
-    const unanswered = due.find(({ isRunning }) => isRunning === true);
-    if (unanswered !== undefined) return request.isAlone ? [this.#claim(unanswered, request)] : [];
-    const withheld = new Set(due.filter(({ attempts }) => attempts > 0).slice(request.repeatedLimit));
-    const offered = due.filter((row) => !withheld.has(row));
-    return offered.slice(0, request.limit).map((row) => this.#claim(row, request));
+    return chooseDue(due, request).map((row) => this.#claim(row, request));
   }
 
   #claim(row: ParkedDocument, { claimMs }: ClaimRequest): ParkedEvent {
@@ -126,7 +124,7 @@ export class MemoryGroup {
     const waiting: ParkedEvent[] = [];
     while (waiting.length < limit) {
       const row = this.findParked(aggregate, version + 1 + waiting.length);
-      const waits = (row?.state === 'gap' || row?.state === 'behind') && row.attempts === 0;
+      const waits = (row?.state === 'gap' || row?.state === 'behind') && !isTried(row);
       if (row === undefined || !waits) break;
       waiting.push(viewOf(row));
     }
@@ -265,5 +263,6 @@ export class MemoryGroup {
 }
 
 export function viewOf(row: ParkedDocument): ParkedEvent {
-  return { event: row.event, state: row.state, attempts: row.attempts, revision: row.revision };
+  const { attempts, event, isSuspect, revision, state } = row;
+  return { event, state, attempts, revision, ...(isSuspect === true ? { isSuspect } : {}) };
 }
