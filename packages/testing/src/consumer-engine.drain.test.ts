@@ -119,6 +119,20 @@ describe('what waits behind an event', () => {
     ]);
   });
 
+  test('ends before what is on record of another process, which then runs alone', async () => {
+    const poison = new Set(['a-1']);
+    const member = startDraining(poison, {
+      started: { begin: ({ events }) => Promise.resolve(events.filter((id) => id === 'a-5')) },
+    });
+    send(world, ...history('a', 9));
+    await settled(world);
+    poison.clear();
+    const counts = commits();
+    await world.clock.advance(2_000);
+    expect(counts).toEqual([1, 3, 1, 4]);
+    expect(member.effects()).toEqual(effectsOf(9));
+  });
+
   test('is left out where it was changed meanwhile', async () => {
     const poison = new Set(['a-1']);
     const started = startedRecords();
@@ -220,6 +234,24 @@ describe('events that have their turn at once', () => {
     expect(counts).toEqual(Array<number>(12).fill(1));
   });
 
+  test('do not share one where one of them may have ended a process', async () => {
+    let isFirst = true;
+    const member = startDraining(new Set(), {
+      started: {
+        begin: ({ events }) => {
+          const elsewhere = isFirst ? events : [];
+          isFirst = false;
+          return Promise.resolve(elsewhere);
+        },
+      },
+    });
+    const counts = commits();
+    send(world, ...names.map((aggregateId) => ({ aggregateId, version: 1 })));
+    await world.clock.advance(1_000);
+    expect(counts).toEqual(Array<number>(12).fill(1));
+    expect(member.effects().toSorted()).toEqual(ids.toSorted());
+  });
+
   test('commit without the one among them that fails, which is charged alone', async () => {
     await parkAll();
     const runs: string[] = [];
@@ -240,6 +272,7 @@ describe('events that have their turn at once', () => {
   test('go back uncounted when they would have to wait long in the hands of one process', async () => {
     await parkAll();
     const attempts: number[] = [];
+    const givenBack: number[] = [];
     const member = start({
       handlers: {
         OrderPaid: async ({ attempt, event, session }) => {
@@ -249,11 +282,21 @@ describe('events that have their turn at once', () => {
         },
       },
       options: { retryConcurrency: 1, transactionMs: 2_000 },
-      ports: () => ({ started: startedRecords() }),
+      ports: ({ parked }) => ({
+        started: startedRecords(),
+        parked: {
+          ...parked,
+          giveBack: (claims) => {
+            givenBack.push(claims.length);
+            return parked.giveBack(claims);
+          },
+        },
+      }),
     });
     const counts = commits();
     await world.clock.advance(12_000);
     expect(counts).toEqual([3, 3, 3, 3]);
+    expect(givenBack).toEqual([9, 6, 3]);
     expect(attempts).toEqual(Array<number>(12).fill(1));
     expect(member.parked()).toEqual([]);
   });
