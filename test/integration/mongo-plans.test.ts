@@ -64,7 +64,9 @@ describe('the plans of what runs all the time', () => {
         { kind: 'park', event: failed!, state: 'retry', attempts: 1, retryInMs: 0, failure },
       ]);
     });
-    await parked.giveBack(await parked.claimDue({ limit: 5, repeatedLimit: 5, togetherMax: 32, claimMs: 1_000, isAlone: true }));
+    await parked.giveBack(
+      await parked.claimDue({ limit: 5, repeatedLimit: 5, togetherMax: 32, claimMs: 1_000, isAlone: true }),
+    );
     await expectNoScan(7);
   });
 
