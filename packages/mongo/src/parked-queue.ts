@@ -35,13 +35,18 @@ export function createParkedQueue(options: ParkedQueueOptions): ParkedQueue {
   };
 }
 
+/** What the choice and the claim need of a row that is due; what it holds is read once it is claimed. */
+type Due = Pick<ParkedDocument, '_id' | 'attempts' | 'revision' | 'isRunning' | 'isSuspect'>;
+
+const DUE_FIELDS = { attempts: 1, revision: 1, isRunning: 1, isSuspect: 1 };
+
 /** The time is asked for first and compared as a constant, which an index can serve and every server does right. */
 async function claimDue(options: ParkedQueueOptions, request: ClaimRequest): Promise<ParkedEvent[]> {
   const { group, collections, clock } = options;
   const due: Filter<ParkedDocument> = { group, state: 'retry', nextRetryAt: { $lte: await clock.read() } };
   const limit = request.limit * request.togetherMax;
-  const dueFirst = (filter: Filter<ParkedDocument>): Promise<ParkedDocument[]> =>
-    collections.parked.find(filter).sort({ nextRetryAt: 1 }).limit(limit).toArray();
+  const dueFirst = (filter: Filter<ParkedDocument>): Promise<Due[]> =>
+    collections.parked.find<Due>(filter, { projection: DUE_FIELDS }).sort({ nextRetryAt: 1 }).limit(limit).toArray();
   const found = await dueFirst(due);
   const tried = found.filter(isTried);
   const isCrowded = tried.length > request.repeatedLimit && found.length === limit;
@@ -50,10 +55,10 @@ async function claimDue(options: ParkedQueueOptions, request: ClaimRequest): Pro
   return chosen.length === 0 ? [] : claim(collections, chosen, request.claimMs);
 }
 
-/** Those that nobody else was faster to claim, in their order. In one request, repeated by the driver where its answer is lost. */
+/** Those that nobody else was faster to claim, in their order. The claim is one request, repeated by the driver where its answer is lost. */
 async function claim(
   { parked }: GroupCollections,
-  candidates: readonly ParkedDocument[],
+  candidates: readonly Due[],
   claimMs: number,
 ): Promise<ParkedEvent[]> {
   const claimedAs = randomUUID();
@@ -62,24 +67,15 @@ async function claim(
     const update = [{ $set: { ...claimed, nextRetryAt: { $add: ['$$NOW', claimMs] } } }];
     return { updateOne: { filter: { _id, revision }, update } };
   });
-  const { modifiedCount } = await parked.bulkWrite(operations, { ordered: false });
-  const ours = modifiedCount === candidates.length ? null : await claimedIds(parked, candidates, claimedAs);
-  return candidates
-    .filter(({ _id }) => ours?.has(_id) ?? true)
-    .map((candidate) => ({
-      ...parkedEvent({ ...candidate, attempts: candidate.attempts + 1, revision: candidate.revision + 1 }),
-      isUnanswered: candidate.isRunning === true,
-    }));
-}
-
-async function claimedIds(
-  parked: GroupCollections['parked'],
-  candidates: readonly ParkedDocument[],
-  claimedAs: string,
-): Promise<ReadonlySet<string>> {
-  const ids = candidates.map(({ _id }) => _id);
-  const found = await parked.find({ _id: { $in: ids }, claimedAs }, { projection: { _id: 1 } }).toArray();
-  return new Set(found.map(({ _id }) => _id));
+  await parked.bulkWrite(operations, { ordered: false });
+  const ours = await parked.find({ _id: { $in: candidates.map(({ _id }) => _id) }, claimedAs }).toArray();
+  const rows = new Map(ours.map((row) => [row._id, row]));
+  return candidates.flatMap(({ _id, isRunning, revision }) => {
+    const row = rows.get(_id);
+    // Whatever has changed it since the claim has made that void.
+    if (row?.revision !== revision + 1) return [];
+    return [{ ...parkedEvent(row), isUnanswered: isRunning === true }];
+  });
 }
 
 async function giveBack({ group, collections }: ParkedQueueOptions, claimed: readonly ParkedEvent[]): Promise<void> {
