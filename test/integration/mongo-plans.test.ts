@@ -64,10 +64,12 @@ describe('the plans of what runs all the time', () => {
         { kind: 'park', event: failed!, state: 'retry', attempts: 1, retryInMs: 0, failure },
       ]);
     });
+    const { aggregate, envelope } = failed!;
+    await parked.behind([{ aggregate, version: envelope.aggregateVersion }], 4);
     await parked.giveBack(
       await parked.claimDue({ limit: 5, repeatedLimit: 5, togetherMax: 32, claimMs: 1_000, isAlone: true }),
     );
-    await expectNoScan(7);
+    await expectNoScan(9);
   });
 
   it('of the ledger sweep: a page of what was published, and single versions', async () => {

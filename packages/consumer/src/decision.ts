@@ -46,6 +46,7 @@ export interface FailedParking {
   readonly attempts: number;
   readonly retryInMs: number | null;
   readonly failure: ParkedFailure;
+  readonly isSuspect?: true;
 }
 
 /**

@@ -16,10 +16,13 @@ export interface Run {
 
 /**
  * How many claims that nobody has tried before may share a transaction. None where it does not go on record first which events are about to run:
- * should the process die, nobody would know whom not to run together again. Nor where a death of another costs an event its only attempt.
+ * should the process die, nobody would know whom not to run together again. Nor where a death of another costs an event its only attempt, or where
+ * a claim may run out while others of its transaction run.
  */
 export function togetherMax<Session>({ options, ports }: Engine<Session>): number {
-  return ports.started === undefined || options.attemptsMax === 1 ? 1 : options.commitMax;
+  const { attemptsMax, claimMs, commitMax, handlerMs, transactionMs } = options;
+  const mayShare = ports.started !== undefined && attemptsMax > 1 && claimMs > transactionMs + 2 * handlerMs;
+  return mayShare ? commitMax : 1;
 }
 
 /** Adds to claims that nobody has tried before what waits right behind them; all of it is at most one transaction's. */
@@ -31,7 +34,7 @@ export async function runsOf<Session>(
   const found = await waitingBehind(engine, claims);
   return claims.map((claim, index) => {
     const head = workOfClaim(claim, reader);
-    // As claims of this process, which nobody else can have: only the transaction that settles their predecessor gives them their turn.
+    // As claims: they run in the transaction that settles their predecessor, and only as they were read.
     const behind = (found[index] ?? []).map((parked) => workOfClaim({ ...parked, attempts: 1 }, reader));
     const firstDefect = [head, ...behind].findIndex(({ content }) => content.kind === 'defect');
     // What can only become a dead letter holds what follows.
@@ -74,7 +77,10 @@ export async function settleRuns<Session>(
   const { alone, together } = await beginRuns(engine, runs, slot);
   const isLate = lateAfter(() => clock.now(), engine.options.transactionMs);
   const left = [...(await settleTogether(engine, together, isLate))];
-  for (const run of alone) left.push(...(isLate() ? [run.claim] : await settleAlone(engine, run)));
+  for (const run of alone) {
+    // What goes back so has a slot of its own the next time.
+    left.push(...(isLate() ? [{ ...run.claim, isSuspect: true }] : await settleAlone(engine, run)));
+  }
   return left;
 }
 
@@ -108,7 +114,10 @@ function headOf({ claim, works: [head] }: Run): Run {
   return { claim, works: [head] };
 }
 
-/** Claims run out: whatever is left when a transaction has taken its time goes back, and is due at once. */
+/**
+ * Claims run out: once a transaction has taken its time, what is left goes back and is due at once. Before that, at least one claim has an outcome,
+ * so that the same claims do not come to the same end for ever.
+ */
 async function settleTogether<Session>(
   engine: Engine<Session>,
   runs: readonly Run[],
@@ -116,34 +125,37 @@ async function settleTogether<Session>(
 ): Promise<readonly ParkedEvent[]> {
   const [first, ...others] = runs;
   if (first === undefined) return [];
-  if (isLate()) return claimsOf(runs);
   const works = runs.flatMap((run) => run.works);
   if (works.length === 1) return settleAlone(engine, first);
-  const inTurn = async (...parts: readonly (readonly Run[])[]): Promise<readonly ParkedEvent[]> => {
-    const left: ParkedEvent[] = [];
-    for (const part of parts) left.push(...(await settleTogether(engine, part, isLate)));
-    return left;
-  };
-  const result = await settle(engine, works, { decide: byVerdict, hardshipsMax: BATCH_HARDSHIPS_MAX });
-  switch (result.kind) {
-    case 'committed':
-      return inTurn(notBegun(runs, result.count));
-    case 'abandoned':
-      return claimsOf(runs);
-    case 'failed': {
-      if (result.at === null) break;
-      const { before, failed, after } = apart(runs, result.at);
-      const left = [...(await inTurn(before))];
-      if (failed !== null) left.push(...(await settleFailed(engine, failed, { at: result.at, error: result.error })));
-      return [...left, ...(await inTurn(after))];
+  const hardshipsMax = Math.min(BATCH_HARDSHIPS_MAX, engine.options.hardshipsMax);
+  const result = await settle(engine, works, { decide: byVerdict, hardshipsMax, isLate });
+  if (result.kind === 'abandoned') return claimsOf(runs);
+  if (result.kind === 'committed') return inTurn(engine, [notBegun(runs, result.count)], isLate);
+  if (result.kind === 'failed' && result.at !== null) {
+    const { after, before, culprit, place } = apart(runs, result.at);
+    const failure = { at: result.at, error: result.error };
+    if (place === 0) {
+      const left = await inTurn(engine, [before], isLate);
+      return [...left, ...(await settleFailed(engine, culprit, failure)), ...(await inTurn(engine, [after], isLate))];
     }
-    case 'hard':
-    case 'lost':
-      break;
+    // The one behind it fails in a turn of its own, which it has once this one is settled.
+    if (isLate()) return [...(await settleAlone(engine, culprit)), ...claimsOf([...before, ...after])];
+    const [head, ...behind] = culprit.works;
+    return inTurn(engine, [[...before, { ...culprit, works: [head, ...behind.slice(0, place - 1)] }], after], isLate);
   }
-  if (others.length === 0) return settleAlone(engine, first);
+  if (isLate() || others.length === 0) return [...(await settleAlone(engine, first)), ...claimsOf(others)];
   const half = Math.ceil(runs.length / 2);
-  return inTurn(runs.slice(0, half), runs.slice(half));
+  return inTurn(engine, [runs.slice(0, half), runs.slice(half)], isLate);
+}
+
+async function inTurn<Session>(
+  engine: Engine<Session>,
+  parts: readonly (readonly Run[])[],
+  isLate: () => boolean,
+): Promise<readonly ParkedEvent[]> {
+  const left: ParkedEvent[] = [];
+  for (const part of parts) left.push(...(isLate() ? claimsOf(part) : await settleTogether(engine, part, isLate)));
+  return left;
 }
 
 /** Runs of which nothing is among the first `settled` works. Where the first of a run is settled, what is left of it has its turn already. */
@@ -156,23 +168,18 @@ function notBegun(runs: readonly Run[], settled: number): readonly Run[] {
   });
 }
 
-/** The run whose claim failed, between the others; of a run in which one behind it failed, what stands before that. */
+/** The run in which a work failed, between the others; at which place of it. */
 function apart(
   runs: readonly Run[],
   at: number,
-): { before: readonly Run[]; failed: Run | null; after: readonly Run[] } {
+): { before: readonly Run[]; culprit: Run; place: number; after: readonly Run[] } {
   let first = 0;
-  for (const [index, run] of runs.entries()) {
+  for (const [index, culprit] of runs.entries()) {
     const place = at - first;
-    first += run.works.length;
-    if (at >= first) continue;
-    const before = runs.slice(0, index);
-    const after = runs.slice(index + 1);
-    if (place === 0) return { before, failed: headOf(run), after };
-    const [head, ...behind] = run.works;
-    return { before: [...before, { ...run, works: [head, ...behind.slice(0, place - 1)] }], failed: null, after };
+    first += culprit.works.length;
+    if (at < first) return { before: runs.slice(0, index), culprit, place, after: runs.slice(index + 1) };
   }
-  return { before: runs, failed: null, after: [] };
+  throw new Error(`No work has the index ${at}.`);
 }
 
 /** It runs again, alone, where an earlier handler in its transaction may have to do with the failure. */

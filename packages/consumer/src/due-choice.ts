@@ -29,7 +29,8 @@ export function chooseDue<Row extends DueRow>(
   for (const row of due) {
     const triedNow = tried + (isTried(row) ? 1 : 0);
     const together = chosen.length + 1 - triedNow;
-    if (triedNow > repeatedLimit || triedNow + Math.ceil(together / togetherMax) > limit) continue;
+    const places = togetherMax === 1 ? together : Math.min(1, together);
+    if (triedNow > repeatedLimit || triedNow + places > limit || (togetherMax > 1 && together > togetherMax)) continue;
     tried = triedNow;
     chosen.push(row);
   }

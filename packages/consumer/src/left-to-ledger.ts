@@ -1,11 +1,12 @@
 import { askLedgers } from './ask-ledgers.js';
 import type { Engine } from './engine.js';
+import { classify } from './failure.js';
 import type { EventWork, Work } from './incoming.js';
 
 const NONE: ReadonlySet<Work> = new Set();
 
 /**
- * The walk of a history comes to what stands behind it, with its predecessors and in batches: parked it would run alone, and hold up the
+ * The walk of a history comes to what stands behind it, with its predecessors and in batches: parked it would hold up the
  * batches of its aggregate. Only what the ledger has as it came: what only the broker has is parked, whatever the reason.
  */
 export class LeftToLedger<Session> {
@@ -38,15 +39,18 @@ export class LeftToLedger<Session> {
       version: envelope.aggregateVersion,
       eventId: envelope.eventId,
     }));
+    const producers = this.#engine.ports.ledgerSweep?.producers ?? [];
     try {
-      const answered = await askLedgers(this.#engine.ports.ledgerSweep?.producers ?? [], places);
+      const answered = await askLedgers(producers, places);
       const isAsItCame = ({ event }: EventWork, index: number): boolean => {
         const answer = answered[index]?.answer;
         return answer?.kind === 'published' && answer.event.digest === event.digest;
       };
       return new Set(works.filter(isAsItCame));
-    } catch {
-      // Parked, they are safe either way; that the ledger is away is told by whoever walks it.
+    } catch (error) {
+      if (classify(error) === 'broken') throw error;
+      // Parked, they are safe either way; that the ledger is away is told by whoever walks it. Nothing is left to a walk that cannot go on.
+      for (const producer of producers) this.#engine.catchUp.rest(producer);
       return NONE;
     }
   }

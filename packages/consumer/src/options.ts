@@ -15,7 +15,7 @@ export type ReadResult =
 export interface ConsumerOptions {
   /** Messages per receive. */
   readonly receiveMax: number;
-  /** The most that one transaction settles; 1: a transaction for each message, without group commit. */
+  /** The most that one transaction settles, of what the broker hands out and of what is parked; 1: a transaction for each message, without group commit. */
   readonly commitMax: number;
   /** Receive loops per subscriber; each has one batch in hand. */
   readonly receiveLoops: number;
@@ -27,11 +27,14 @@ export interface ConsumerOptions {
   readonly retryDelays: RetryDelays | null;
   /** Attempts before an event becomes a dead letter. */
   readonly attemptsMax: number;
-  /** Parked events that run at once. */
+  /** Transactions of parked events that run at once. */
   readonly retryConcurrency: number;
   /** How often due parked events are looked for when nothing has rung. */
   readonly retryPollMs: number;
-  /** How long a claim keeps a parked event from other claimers; longer than `handlerMs`. */
+  /**
+   * How long a claim keeps a parked event from other claimers; longer than `handlerMs`. Parked events share a transaction only where it is longer than
+   * `transactionMs` and twice `handlerMs`.
+   */
   readonly claimMs: number;
   /** Time limit of one handler run. */
   readonly handlerMs: number;
@@ -80,7 +83,7 @@ export interface ConsumerOptions {
   readonly ledgerBatchMax: number;
   /**
    * Events of a group's history that one transaction settles, after they went on record as begun: while the group is bootstrapping, and where
-   * more than so many of a page are missing. 1: each is parked first and runs in a transaction of its own, as whatever else the sweep finds.
+   * more than so many of a page are missing. 1: each is parked first, as whatever else the sweep finds.
    */
   readonly catchUpMax: number;
   /** How long the right to walk outlives a member that was killed. */

@@ -195,7 +195,7 @@ export interface ClaimRequest {
   /** Transactions that the caller can run now. */
   readonly limit: number;
   readonly repeatedLimit: number;
-  /** So many messages that nobody has tried may share a transaction. */
+  /** So many messages that nobody has tried may share a transaction, and are handed out at once; 1: each needs its own. */
   readonly togetherMax: number;
   readonly claimMs: number;
   /** Whether the caller has no other claim in hand. */
@@ -207,8 +207,8 @@ export interface ClaimRequest {
  * passed on the database's clock, as many as fit into `limit` transactions, and sets attempts + 1 and nextRetryAt = now + `claimMs`, each conditional on what was read: a message goes to
  * one claimer only, and to another once `claimMs` have passed. One that has been claimed before, or is suspect,
  * needs a transaction of its own, and at most `repeatedLimit` of those are handed out; where there are more, others come in their stead. A message whose last claim ended without a word (neither settled, parked anew nor
- * given back) is handed out by itself, and only to a caller that `isAlone`; while one is due, nobody else gets anything. `giveBack` undoes a claim
- * that did not run (attempts − 1, due at once) unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
+ * given back) is handed out by itself, and only to a caller that `isAlone`; while one is among what is looked at, nobody else gets anything. `giveBack` undoes a claim
+ * that did not run (attempts − 1, due at once, suspect where the claim says so) unless the message has changed since. `wake` finds messages in state `gap` or `behind` that are nevertheless next in line
  * (version ≤ position + 1) and older than `olderThanMs`, blocks their position and makes them due; it returns how many. `behind` only reads:
  * for each place, at most `limit` parked messages that stand right behind it without a hole, in state `gap` or `behind`, never claimed
  * and not suspect, in their order.
@@ -221,8 +221,8 @@ export interface ParkedQueue {
 }
 
 /**
- * What is in whose hands, kept where a death does not reach it. `begin` records that receive loop `loop` of `owner` (unique per process
- * start) now works on these events, in place of what it recorded before, and returns those of them that stand under another
+ * What is in whose hands, kept where a death does not reach it. `begin` records that `loop` (a receive loop, a lane of a history, a slot of parked events) of `owner` (unique per
+ * process start) now works on these events, in place of what it recorded before, and returns those of them that stand under another
  * owner: unless they are settled, that owner gave them up, died with them, or has not finished. Records older than a day may go.
  */
 export interface StartedRecords {

@@ -121,6 +121,8 @@ function parkSpent<Session>(engine: Engine<Session>, claim: ParkedEvent): Promis
     attempts: attemptsMax,
     retryInMs: null,
     failure: { ...failure, stack: null },
+    // Also after an operator's retry it must not run with others.
+    isSuspect: true,
   });
 }
 

@@ -89,6 +89,8 @@ async function tryParkUncounted<Session>(
     attempts: Math.max(0, (work.claim?.attempts ?? 0) - 1),
     retryInMs: retryDelayMs(engine.retryPolicy.delays, 1, engine.ports.random),
     failure: parkedFailureOf(error),
+    // Nobody else shall meet its conflicts.
+    isSuspect: true,
   });
   const result = await settle(engine, [work], { decide, hardshipsMax: 1 });
   switch (result.kind) {

@@ -52,12 +52,13 @@ interface Draft<Session> {
  * Settles messages in their order, in one transaction. Each try decides anew from a fresh load. A conflict, and a database
  * that does not answer, repeat it: neither is the messages' fault, so neither counts as an attempt. An outage is waited out for
  * as long as it takes; after `hardshipsMax` other failures in a row (conflicts, and failures after a load that succeeded) it gives up,
- * since the messages may after all have to do with it.
+ * since the messages may after all have to do with it; where it is late,
+ * after the first.
  */
 export async function settle<Session>(
   engine: Engine<Session>,
   works: readonly Work[],
-  { decide, hardshipsMax }: { decide: Decide; hardshipsMax: number },
+  { decide, hardshipsMax, isLate = () => false }: { decide: Decide; hardshipsMax: number; isLate?: () => boolean },
 ): Promise<SettleResult> {
   const { circuit, options, ports, rollBack, stopping } = engine;
   for (let hardships = 0; ;) {
@@ -102,7 +103,7 @@ export async function settle<Session>(
           hardships += 1;
           break;
       }
-      if (hardships >= hardshipsMax) return { kind: 'hard', error };
+      if (hardships >= hardshipsMax || (hardships > 0 && isLate())) return { kind: 'hard', error };
       if (failure === 'conflict') {
         await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
       }

@@ -87,6 +87,8 @@ const PARKED_INDEXES: readonly Index[] = [
   },
   // What is due, and what may have been forgotten.
   { name: 'due', key: { group: 1, state: 1, nextRetryAt: 1 } },
+  /** Those that nobody has tried, among many that were. */
+  { name: 'untried', key: { group: 1, state: 1, attempts: 1, isSuspect: 1, nextRetryAt: 1 } },
 ];
 
 const STARTED_INDEXES: readonly Index[] = [

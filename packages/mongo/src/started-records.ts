@@ -4,7 +4,7 @@ import { CONSUMER_COLLECTIONS } from './collections.js';
 import { startedId, type StartedDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
 
-/** Records in `started`, one per receive loop of one process start; each goes a day after its last change. */
+/** Records in `started`, one per loop of one process start; each goes a day after its last change. */
 export function createStartedRecords(database: Db, group: string): StartedRecords {
   const started = database.collection<StartedDocument>(CONSUMER_COLLECTIONS.started);
   return {

@@ -1,5 +1,5 @@
 import type { StartedRecords } from '@nightporter/consumer';
-import { sleep } from '@nightporter/protocol';
+import { NightporterError, sleep } from '@nightporter/protocol';
 import { describe, expect, test } from 'vitest';
 import { failingFor, history, position, start, world } from './consumer-engine.fixture.js';
 import {
@@ -167,7 +167,13 @@ describe('what waits behind an event', () => {
     for (let process = 0; process < 6; process += 1) {
       const mortal: Mortal = { isDead: false };
       startMember(world, {
-        options: { attemptsMax: 2, claimMs: 40_000, retryScheduleMs: [1_000], deliveriesTrusted: 100 },
+        options: {
+          attemptsMax: 2,
+          claimMs: 40_000,
+          handlerMs: 10_000,
+          retryScheduleMs: [1_000],
+          deliveriesTrusted: 100,
+        },
         ports: (ports) => ({ ...mortalPorts(ports, mortal), started }),
         handlers: {
           OrderPaid: async ({ event, session }) => {
@@ -195,6 +201,109 @@ describe('what waits behind an event', () => {
     ]);
     // The first died of it with the others, the next two of it alone.
     expect(deaths).toBe(3);
+  });
+});
+
+describe('however long it takes, something has an outcome', () => {
+  const options = { retryScheduleMs: [1_000], handlerMs: 6_000, transactionMs: 2_000, claimMs: 15_000 };
+
+  test('when an event hangs behind a healthy one: the healthy one commits, and the other is charged and dies', async () => {
+    const isFirst = new Set<string>();
+    const member = start({
+      handlers: {
+        OrderPaid: async ({ attempt, event, session }) => {
+          if (event.eventId === 'a-1' && attempt === 1) throw new Error('not yet');
+          isFirst.add(event.eventId);
+          if (event.eventId === 'a-3') await new Promise(() => undefined);
+          await session.effect(event.eventId);
+        },
+      },
+      options: { ...options, attemptsMax: 2 },
+      ports: () => ({ started: startedRecords() }),
+    });
+    send(world, ...history('a', 4), ...history('b', 2));
+    await world.clock.advance(40_000);
+    expect(member.effects().filter((id) => id.startsWith('a'))).toEqual(['a-1', 'a-2']);
+    expect(member.parked()).toMatchObject([
+      { state: 'dead', attempts: 2, event: { envelope: { eventId: 'a-3' } } },
+      { state: 'behind', attempts: 0 },
+    ]);
+  });
+
+  test('when one among slow ones meets conflicts for ever: the others commit, and it waits for its turn alone', async () => {
+    const names = ['n0', 'n1', 'n2', 'n3', 'n4'];
+    const hot = 'n4-1';
+    let isReady = false;
+    const member = start({
+      handlers: {
+        OrderPaid: async ({ event, session }) => {
+          if (!isReady) throw new Error('not yet');
+          await sleep(world.clock, 600);
+          if (event.eventId === hot) throw new NightporterError('NP_TRANSACTION_CONFLICT', 'hot');
+          await session.effect(event.eventId);
+        },
+      },
+      options: { ...options, retryConcurrency: 1, hardshipsMax: 4 },
+      ports: () => ({ started: startedRecords() }),
+    });
+    // Each waits behind a first event that does not work yet, so that all have their turn at once, and untried.
+    send(world, ...names.flatMap((name) => history(name, 1)));
+    await settled(world);
+    await world.groupStores('billing').store.transact(async (transaction) => {
+      const events = member.parked().map(({ event }) => event);
+      await transaction.load(events);
+      const parked = { state: 'retry', attempts: 0, retryInMs: 0, failure: null } as const;
+      await transaction.save(events.map((event) => ({ kind: 'park', event, ...parked })));
+    });
+    isReady = true;
+    await world.clock.advance(60_000);
+    expect(member.effects().toSorted()).toEqual(names.map((name) => `${name}-1`).filter((id) => id !== hot));
+    expect(member.parked()).toMatchObject([{ state: 'retry', isSuspect: true }]);
+  });
+
+  test('when one on record of another process comes late in its batch: it has a slot of its own the next time', async () => {
+    const names = ['x', 'y0', 'y1', 'y2'];
+    const given: (boolean | undefined)[] = [];
+    let isReady = false;
+    let isFirst = true;
+    const member = start({
+      handlers: {
+        OrderPaid: async ({ event, session }) => {
+          if (!isReady) throw new Error('not yet');
+          await sleep(world.clock, 800);
+          await session.effect(event.eventId);
+        },
+      },
+      options: { ...options, retryConcurrency: 1 },
+      ports: ({ parked }) => ({
+        started: {
+          begin: ({ events }) => {
+            const elsewhere = isReady && isFirst ? events.filter((id) => id === 'x-1') : [];
+            isFirst = !isReady;
+            return Promise.resolve(elsewhere);
+          },
+        },
+        parked: {
+          ...parked,
+          giveBack: (claims) => {
+            given.push(...claims.map(({ isSuspect }) => isSuspect));
+            return parked.giveBack(claims);
+          },
+        },
+      }),
+    });
+    send(world, ...names.flatMap((name) => history(name, 1)));
+    await settled(world);
+    await world.groupStores('billing').store.transact(async (transaction) => {
+      const events = member.parked().map(({ event }) => event);
+      await transaction.load(events);
+      const parked = { state: 'retry', attempts: 0, retryInMs: 0, failure: null } as const;
+      await transaction.save(events.map((event) => ({ kind: 'park', event, ...parked })));
+    });
+    isReady = true;
+    await world.clock.advance(20_000);
+    expect(given).toEqual([true]);
+    expect(member.effects().toSorted()).toEqual(names.map((name) => `${name}-1`).toSorted());
   });
 });
 
@@ -232,6 +341,34 @@ describe('events that have their turn at once', () => {
     const counts = commits();
     await world.clock.advance(1_000);
     expect(counts).toEqual(Array<number>(12).fill(1));
+  });
+
+  test('do not share one where a claim may run out while others run', async () => {
+    await parkAll();
+    const limits = { handlerMs: 10_000, transactionMs: 5_000, claimMs: 25_000 };
+    start({ options: limits, ports: () => ({ started: startedRecords() }) });
+    const counts = commits();
+    await world.clock.advance(1_000);
+    expect(counts).toEqual(Array<number>(12).fill(1));
+  });
+
+  test('do not share one with what once ended its process, though an operator retries it', async () => {
+    await parkAll();
+    const killer = world.group('billing').parked()[3]!.event;
+    await world.groupStores('billing').store.transact(async (transaction) => {
+      await transaction.load([killer]);
+      const spent = { attempts: 9, retryInMs: 0, failure: null };
+      await transaction.save([{ kind: 'park', event: killer, state: 'retry', ...spent }]);
+    });
+    const member = startDraining(new Set());
+    await world.clock.advance(1_000);
+    expect(member.parked()).toMatchObject([{ state: 'dead', isSuspect: true }]);
+    const { aggregate, envelope } = killer;
+    world.group('billing').retryDead(aggregate, envelope.aggregateVersion);
+    const claims = await world.groupStores('billing').parked.claimDue({
+      ...{ limit: 4, repeatedLimit: 0, togetherMax: 8, claimMs: 1_000, isAlone: true },
+    });
+    expect(claims).toEqual([]);
   });
 
   test('do not share one where one of them may have ended a process', async () => {
@@ -328,7 +465,7 @@ describe('events that have their turn at once', () => {
     for (let process = 0; process < 6; process += 1) {
       const mortal: Mortal = { isDead: false };
       startMember(world, {
-        options: { attemptsMax: 3, claimMs: 40_000, retryConcurrency: 1 },
+        options: { attemptsMax: 3, claimMs: 40_000, handlerMs: 10_000, retryConcurrency: 1 },
         ports: (ports) => ({ ...mortalPorts(ports, mortal), started }),
         handlers: {
           OrderPaid: async ({ event, session }) => {

@@ -20,6 +20,7 @@ export { relayControlsConformance, type ControlsFixture } from './relay-controls
 export { producerLedgerConformance, type LedgerFixture } from './producer-ledger.js';
 export { repeatedEventsConformance, type RepeatsFixture } from './repeated-events.js';
 export { repairLogConformance, type RepairFixture } from './repair-log.js';
+export { commitChanges, parkChange } from './group-fixture.js';
 export { eventually, incomingEvent, uniqueId } from './samples.js';
 export { shardMapStoreConformance, type ShardMapFixture } from './shard-map-store.js';
 export { startedRecordsConformance, type StartedFixture } from './started-records.js';

@@ -148,6 +148,16 @@ function describeClaims<Session>(makeFixture: () => Promise<GroupFixture<Session
     expect(again).toMatchObject({ event, attempts: 1 });
   });
 
+  it('keeps in mind what a claim that is given back is suspected of', async () => {
+    const { store, parked } = await makeFixture();
+    const event = incomingEvent({ aggregateId: 'a', version: 1 });
+    await commitChanges(store, [event], [parkChange(event)]);
+    const [claimed] = await parked.claimDue({ ...ANY, togetherMax: 4 });
+    await parked.giveBack([{ ...claimed!, isSuspect: true }]);
+    expect(await parked.claimDue({ ...ANY, togetherMax: 4, repeatedLimit: 0 })).toEqual([]);
+    expect(await parked.claimDue(ANY)).toMatchObject([{ attempts: 1, isSuspect: true }]);
+  });
+
   it('leaves a message alone that has changed since the claim that is given back', async () => {
     const { store, parked } = await makeFixture();
     const event = incomingEvent({ aggregateId: 'a', version: 1 });

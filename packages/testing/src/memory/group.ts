@@ -103,7 +103,8 @@ export class MemoryGroup {
   claimDue(request: ClaimRequest): readonly ParkedEvent[] {
     const nowMs = this.clock();
     const due = this.parked().filter((row) => row.state === 'retry' && (row.nextRetryAtMs ?? 0) <= nowMs);
-    return chooseDue(due, request).map((row) => this.#claim(row, request));
+    const inOrder = due.sort((left, right) => (left.nextRetryAtMs ?? 0) - (right.nextRetryAtMs ?? 0));
+    return chooseDue(inOrder, request).map((row) => this.#claim(row, request));
   }
 
   #claim(row: ParkedDocument, { claimMs }: ClaimRequest): ParkedEvent {
@@ -116,7 +117,14 @@ export class MemoryGroup {
     for (const claim of claimed) {
       const row = this.findParked(claim.event.aggregate, claim.event.envelope.aggregateVersion);
       if (row?.revision !== claim.revision) continue;
-      this.#writeParked({ ...row, attempts: row.attempts - 1, nextRetryAtMs: this.clock(), isRunning: false });
+      const isSuspect = claim.isSuspect ?? false;
+      this.#writeParked({
+        ...row,
+        attempts: row.attempts - 1,
+        nextRetryAtMs: this.clock(),
+        isRunning: false,
+        isSuspect,
+      });
     }
   }
 

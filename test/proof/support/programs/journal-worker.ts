@@ -9,9 +9,10 @@ import { killPoints } from './kill-points.js';
 import { enterJournal, EXIT_CODE, journalCatalogue, journalCollections, prepareJournal } from './journal.js';
 
 const retryDelayMs = Number(process.env['RETRY_DELAY_MS'] ?? '200');
-/** A claim outlives its process, so a test in which processes end wants it short; a handler must be shorter. */
+/** A claim outlives its process, so a test in which processes end wants it short; it is longer than two handlers and a transaction. */
 const claimMs = Number(process.env['CLAIM_MS'] ?? '90000');
-const handlerMs = Math.min(30_000, claimMs - 1_000);
+const handlerMs = Math.min(30_000, claimMs / 3);
+const transactionMs = Math.min(5_000, claimMs / 6);
 const topic = process.env['PRODUCER_TOPIC'] ?? 'samples';
 const catalogue = journalCatalogue(topic);
 
@@ -26,7 +27,7 @@ await runService(
       source: 'journal',
       catalogue,
       subscriptions: [{ producer: 'producer', topic, topicSetting: 'PRODUCER_TOPIC' }],
-      tuning: { retryScheduleMs: [retryDelayMs], claimMs, handlerMs },
+      tuning: { retryScheduleMs: [retryDelayMs], claimMs, handlerMs, transactionMs },
       prepare: ({ database }) => prepareJournal(database),
       handlers: ({ database }) => ({
         SampleHappened: async ({ event, session, attempt }) => {
