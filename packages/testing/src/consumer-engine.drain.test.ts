@@ -232,13 +232,13 @@ describe('however long it takes, something has an outcome', () => {
 
   test('when one among slow ones meets conflicts for ever: the others commit, and it waits for its turn alone', async () => {
     const names = ['n0', 'n1', 'n2', 'n3', 'n4'];
-    const hot = 'n4-1';
+    const hot = 'n0-1';
     let isReady = false;
     const member = start({
       handlers: {
         OrderPaid: async ({ event, session }) => {
           if (!isReady) throw new Error('not yet');
-          await sleep(world.clock, 600);
+          await sleep(world.clock, 800);
           if (event.eventId === hot) throw new NightporterError('NP_TRANSACTION_CONFLICT', 'hot');
           await session.effect(event.eventId);
         },
