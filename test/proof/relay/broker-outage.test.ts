@@ -8,6 +8,8 @@ import { startOwnRocketMq } from '../support/servers.js';
 import { sized } from '../support/size.js';
 
 const OUTAGE_MS = sized({ full: 60_000, small: 10_000 });
+/** What a busy machine makes of the database is not asked here. */
+const COMMAND_MS = '25000';
 const ORDERS_PER_SECOND = sized({ full: 40, small: 15 });
 
 const cleanUp: (() => Promise<void>)[] = [];
@@ -25,7 +27,7 @@ it('While the broker is down every order is taken, and afterwards all of it is p
   const world = await createRelayWorld({ servers, topics: [{ name: 'orders-events' }] });
   cleanUp.push(() => world.close());
   const relay = world.startRelay();
-  const api = world.startService('orders-api', { MONGODB_DB: world.database });
+  const api = world.startService('orders-api', { MONGODB_DB: world.database, COMMAND_MS });
   const [apiUrl = ''] = await Promise.all([api, relay].map(untilReady));
 
   const load = startOrdersLoad(apiUrl, { ordersPerSecond: ORDERS_PER_SECOND });
