@@ -22,7 +22,7 @@ const ON_THE_BROKER = ['rocketmq-faults', 'rocketmq-preflight', 'rocketmq-publis
 const PROOFS = new Map([
   ['test:relay', ['test/proof/relay/', 'test/e2e/services', ...ON_THE_BROKER]],
   ['test:consumer', ['test/proof/consumer/', 'test/e2e/services', 'outbox-fidelity', ...ON_THE_BROKER]],
-  ['test:services', ['test/proof/services/']],
+  ['test:services', ['test/proof/services/', 'docs/examples/loyalty-worker/']],
   ['test:operate', ['test/proof/operate/', 'test/e2e/metrics', 'scripts/src/alarms']],
 ]);
 /** Commands that start a RocketMQ. */
@@ -168,7 +168,7 @@ function prove(files) {
   run(process.execPath, [
     join(root, 'node_modules', 'vitest', 'vitest.mjs'),
     'run',
-    ...['proof', 'integration', 'e2e', 'unit'].flatMap((project) => ['--project', project]),
+    ...['proof', 'integration', 'e2e', 'unit', 'examples'].flatMap((project) => ['--project', project]),
     ...files,
     ...args,
   ]);

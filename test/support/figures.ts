@@ -1,3 +1,4 @@
+import type { MongoEngine } from '@nightporter/embedded';
 import { inject, type TestContext } from 'vitest';
 import type {} from './stack.js';
 
@@ -12,8 +13,15 @@ declare module 'vitest' {
   }
 }
 
-/** Gives the figures of this test to the report. What was given before stays unless it is given anew. */
-export function showFigures({ task }: Pick<TestContext, 'task'>, figures: Figures): void {
-  task.meta.engine = inject('mongodbEngine');
+/**
+ * Gives the figures of this test to the report. What was given before stays unless it is given anew. `engine` is of tests that have a
+ * stack of their own.
+ */
+export function showFigures(
+  { task }: Pick<TestContext, 'task'>,
+  figures: Figures,
+  engine: MongoEngine = inject('mongodbEngine'),
+): void {
+  task.meta.engine = engine;
   task.meta.figures = { ...task.meta.figures, ...figures };
 }

@@ -5,6 +5,7 @@ import { createOutbox, type Outbox } from '@nightporter/outbox';
 import { readTable, warehouseCollections } from '@nightporter/warehouse-worker';
 import { readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { showFigures } from '../../support/figures.js';
 import { buildPrograms, builtFile, Program, until, untilReady } from '../../e2e/programs.js';
 import { seeded, seedOfRun } from '../support/seeded.js';
 import { openShopWorld, type ShopWorld } from '../support/shop-world.js';
@@ -85,7 +86,7 @@ async function filesBesideTheManifest(): Promise<readonly string[]> {
 }
 
 describe('a warehouse-worker that is killed', () => {
-  it.each(MOMENTS)('$DIE_AT in a $DIE_IN shows nothing twice and nothing in half', async (moment) => {
+  it.for(MOMENTS)('$DIE_AT in a $DIE_IN shows nothing twice and nothing in half', async (moment, context) => {
     const worker = startWorker(moment);
     // Bit by bit, so that there are files to merge.
     for (let part = 0; part < 4 && worker.isRunning; part += 1) {
@@ -99,12 +100,18 @@ describe('a warehouse-worker that is killed', () => {
     }
     expect((await worker.ended).exit).toBe('SIGKILL');
     const ids = await seen();
+    showFigures(context, {
+      'events committed': committed.length,
+      'rows seen': ids.length,
+      'seen twice': ids.length - new Set(ids).size,
+    });
     expect(new Set(ids).size).toBe(ids.length);
     expect(committed).toEqual(expect.arrayContaining([...ids]));
   });
 
-  it('again and again, at random, has every event once in the end, and leaves no file behind', async () => {
+  it('again and again, at random, has every event once in the end, and leaves no file behind', async (context) => {
     const seed = seedOfRun();
+    showFigures(context, { seed });
     const luck = seeded(seed);
     for (let kill = 0; kill < RANDOM_KILLS; kill += 1) {
       const worker = startWorker({});
@@ -113,8 +120,16 @@ describe('a warehouse-worker that is killed', () => {
     }
     await world.start('warehouse-worker');
     await world.untilAtRest(120_000);
-    expect(await seen(), `seed ${seed}`).toEqual(committed.toSorted());
+    const ids = await seen();
     const { files, staged } = warehouseCollections(world.client.db('warehouse'));
+    showFigures(context, {
+      kills: RANDOM_KILLS,
+      'events committed': committed.length,
+      'rows seen': ids.length,
+      'seen twice': ids.length - new Set(ids).size,
+      files: await files.countDocuments(),
+    });
+    expect(ids, `seed ${seed}`).toEqual(committed.toSorted());
     expect(await staged.countDocuments()).toBe(0);
     // What the last one killed left was removed when the one after it began.
     await expect

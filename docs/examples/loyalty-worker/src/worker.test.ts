@@ -14,6 +14,7 @@ import { startMailServer, type MailServer } from '@nightporter/testing/receivers
 import type { MongoClient } from 'mongodb';
 import { readFileSync, readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { showFigures } from '../../../../test/support/figures.js';
 import { loyaltyWorker } from './worker.js';
 
 const within = { timeout: 60_000, interval: 100 };
@@ -57,7 +58,7 @@ describe('The loyalty worker', () => {
     opened.push(() => running.stop());
   }
 
-  it('thanks a customer once for every third order, even when the broker brings all of them again', async () => {
+  it('thanks a customer once for every third order, even when the broker brings all of them again', async (context) => {
     const outbox = createOutbox({ client, database: 'orders', source: 'orders', catalogue: ordersCatalogue });
     const lines = [{ productId: 'apple', quantity: 1, unitPriceMinor: 10 }];
     for (const [index, customerId] of ['ada', 'ben', 'ada', 'ada', 'ben', 'ada', 'ada', 'ada'].entries()) {
@@ -79,14 +80,17 @@ describe('The loyalty worker', () => {
     await vi.waitFor(async () => {
       expect(await inbox.countDocuments({ duplicates: { $gte: 1 } })).toBe(16);
     }, within);
+    const seen = { orders: 8, 'delivered again': 16, mails: mail.mails.length };
+    showFigures(context, seen, stack.mongodb.engine);
     expect(subjects()).toEqual(thanked);
   });
 
-  it('is one folder with fewer than 60 lines of code', () => {
+  it('is one folder with fewer than 60 lines of code', (context) => {
     const folder = new URL('.', import.meta.url);
     const files = readdirSync(folder).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
     expect(files.sort()).toEqual(['main.ts', 'worker.ts']);
     const lines = files.flatMap((name) => readFileSync(new URL(name, folder), 'utf8').trimEnd().split('\n'));
+    showFigures(context, { files: files.length, 'lines of code': lines.length }, stack.mongodb.engine);
     expect(lines.length).toBeLessThan(60);
   });
 });
