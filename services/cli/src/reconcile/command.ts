@@ -35,7 +35,7 @@ export function reconcileCommand(cli: Cli): Command {
     .addOption(new Option('--mongodb-uri <uri>', 'where all of them are').env('MONGODB_URI').makeOptionMandatory())
     .option(
       '--since <time>',
-      'only orders that have changed since, ISO 8601 (sums over all orders are left out then)',
+      'only orders that have changed since, ISO 8601 (sums over all orders, and what names an order that is not there, are left out then)',
       time,
     )
     .option(

@@ -28,6 +28,8 @@ export interface EventFacts {
   readonly aggregateType: string;
   readonly version: number;
   readonly status: OutboxStatus;
+  /** The number of the payment that it tells of, if any. */
+  readonly transactionId: string | null;
   /** Group → outcome in its inbox, or the state in which it is parked. A group that has neither is not there. */
   readonly groups: Readonly<Record<string, string>>;
 }
@@ -56,7 +58,10 @@ export interface Difference {
   readonly orderId: string | null;
   readonly between: string;
   readonly detail: string;
-  /** The event at which the story of the order stopped; null where every event is settled, so that an effect is wrong. */
+  /**
+   * The event at which the story of the order stopped, or that was committed together with what is missing or wrong; null where every event is
+   * settled, so that an effect is wrong, and where no event tells of it.
+   */
   readonly brokeAt: { readonly eventId: string; readonly eventType: string; readonly why: string } | null;
 }
 

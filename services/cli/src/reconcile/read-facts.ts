@@ -113,6 +113,14 @@ async function readRows(ids: readonly string[], { client, databases }: FactsQuer
   return rows.flat();
 }
 
+/** The events of orders, by order. */
+export async function readEventFacts(
+  orderIds: readonly string[],
+  query: FactsQuery,
+): Promise<ReadonlyMap<string, readonly EventFacts[]>> {
+  return eventFactsOf(await readRows(orderIds, query), query);
+}
+
 async function eventFactsOf(
   found: readonly OutboxDocument[],
   { client, databases, groups }: FactsQuery,
@@ -132,6 +140,7 @@ async function eventFactsOf(
     aggregateType: row.aggregateType,
     version: row.aggregateVersion,
     status: row.status,
+    transactionId: transactionOf(row),
     groups: Object.fromEntries(
       outcomes.flatMap((of) => {
         const outcome = of?.outcomes.get(row._id);
@@ -140,6 +149,15 @@ async function eventFactsOf(
     ),
   }));
   return groupBy(facts, ({ aggregateId }) => aggregateId);
+}
+
+function transactionOf({ payload }: OutboxDocument): string | null {
+  const transactionId = isRecord(payload) ? payload['transactionId'] : null;
+  return typeof transactionId === 'string' ? transactionId : null;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }
 
 async function outcomesOf(db: Db, group: string, eventIds: readonly string[]): Promise<ReadonlyMap<string, string>> {

@@ -4,6 +4,7 @@ import type { MongoClient } from 'mongodb';
 import type { Difference } from './facts.js';
 import { readOrderFacts, readPointSums, readStockSums, type FactsQuery } from './read-facts.js';
 import { differencesOf, sumDifferences } from './rules.js';
+import { readStrays, strayDifferences } from './strays.js';
 
 export interface Reconciliation {
   readonly orders: number;
@@ -36,7 +37,7 @@ export async function readAtRest<Reading>(ports: {
 
 /**
  * Compares orders, payments, stock, points and shipments, and the warehouse and what customers were told where these are given, in batches. Sums
- * over all orders are compared only without `since`, and are exact only while nothing is under way.
+ * over all orders, and whether everything that names an order has one, are compared only without `since`; sums are exact only while nothing is under way.
  */
 export async function reconcile(
   query: FactsQuery,
@@ -59,6 +60,7 @@ export async function reconcile(
     progress(orders);
   }
   if (query.since === null) {
+    for await (const strays of readStrays(query)) add(await strayDifferences(strays, query));
     add(sumDifferences('stock and reservations', await readStockSums(query)));
     add(sumDifferences('points and awards', await readPointSums(query)));
   }

@@ -10,23 +10,34 @@ const event = (aggregateType: string, eventType: string, change: Partial<EventFa
   aggregateType,
   version: 1,
   status: 'PUBLISHED',
+  transactionId: null,
   groups: { inventory: 'applied', shipping: 'applied', orders: 'applied', points: 'applied' },
   ...change,
 });
 
 type Loose = Readonly<Record<keyof OrderFacts, unknown>>;
 
+const payment = { _id: 't1', outcome: 'applied', amountMinor: 250, currency: 'EUR' };
+const surplus = { ...payment, _id: 't2', outcome: 'surplus' };
+const refund = { _id: 't1', amountMinor: 250, currency: 'EUR' };
+
 /** An order that went all the way. */
 const completed: Loose = {
-  order: { _id: 'o1', status: 'COMPLETED', totalMinor: 250, payment: { transactionId: 't1', amountMinor: 250 } },
-  payments: [{ _id: 't1', outcome: 'applied', amountMinor: 250 }],
+  order: {
+    _id: 'o1',
+    status: 'COMPLETED',
+    totalMinor: 250,
+    currency: 'EUR',
+    payment: { transactionId: 't1', amountMinor: 250 },
+  },
+  payments: [{ _id: 't1', outcome: 'applied', amountMinor: 250, currency: 'EUR' }],
   refunds: [],
   reservation: { state: 'committed' },
   shipment: { state: 'delivered' },
   award: { state: 'awarded', points: 2 },
   events: [
     event('order', 'OrderCreated'),
-    event('order', 'OrderPaid'),
+    event('order', 'OrderPaid', { transactionId: 't1' }),
     event('reservation', 'InventoryCommitted'),
     event('shipment', 'ShipmentDelivered'),
   ],
@@ -37,7 +48,7 @@ const completed: Loose = {
 const cancelled: Loose = {
   ...completed,
   order: { ...(completed.order as object), status: 'CANCELLED' },
-  refunds: [{ _id: 't1' }],
+  refunds: [{ _id: 't1', amountMinor: 250, currency: 'EUR' }],
   reservation: { state: 'returned' },
   shipment: { state: 'returned' },
   award: { state: 'reversed', points: 2 },
@@ -59,7 +70,25 @@ describe('reconciliation', () => {
     [
       'a payment of another amount',
       completed,
-      { payments: [{ _id: 't1', outcome: 'applied', amountMinor: 1 }] },
+      { payments: [{ _id: 't1', outcome: 'applied', amountMinor: 1, currency: 'EUR' }] },
+      'orders and payments',
+    ],
+    [
+      'a payment in another currency',
+      completed,
+      { payments: [{ _id: 't1', outcome: 'applied', amountMinor: 250, currency: 'USD' }] },
+      'orders and payments',
+    ],
+    [
+      'a refund of another amount',
+      cancelled,
+      { refunds: [{ _id: 't1', amountMinor: 25, currency: 'EUR' }] },
+      'orders and payments',
+    ],
+    [
+      'a refund in another currency',
+      cancelled,
+      { refunds: [{ _id: 't1', amountMinor: 250, currency: 'USD' }] },
       'orders and payments',
     ],
     ['a refund that nobody is owed', completed, { refunds: [{ _id: 't1' }] }, 'orders and payments'],
@@ -101,6 +130,23 @@ describe('reconciliation', () => {
     expect(found(completed, { shipment: null, events })).toMatchObject([
       { orderId: 'o1', brokeAt: { eventType: 'InventoryCommitted', why } },
     ]);
+  });
+
+  it.each<[string, Loose, Partial<Loose>, string | null]>([
+    ['a payment that is missing', completed, { payments: [] }, 'OrderPaid'],
+    ['a payment of another amount', completed, { payments: [{ ...payment, amountMinor: 1 }] }, 'OrderPaid'],
+    ['a refund that is missing', cancelled, { refunds: [] }, 'OrderCancelled'],
+    ['a refund of another amount', cancelled, { refunds: [{ ...refund, amountMinor: 1 }] }, 'OrderCancelled'],
+    ['the refund of a surplus', completed, { payments: [payment, surplus] }, 'SurplusPaymentReceived'],
+    ['a refund of which no event tells', completed, { refunds: [{ ...refund, _id: 't3' }] }, null],
+  ])('names the event that tells of %s', (_name, facts, change, eventType) => {
+    const events = [
+      ...(facts.events as readonly EventFacts[]),
+      event('order', 'SurplusPaymentReceived', { transactionId: 't2' }),
+      ...(facts === cancelled ? [event('order', 'OrderCancelled')] : []),
+    ];
+    const brokeAt = eventType === null ? null : { eventType };
+    expect(found(facts, { events, ...change })).toMatchObject([{ between: 'orders and payments', brokeAt }]);
   });
 
   it('says that an effect is wrong where every event was settled', () => {

@@ -2,6 +2,7 @@
 import { TOLD_TYPES } from '@nightporter/notification-worker';
 import { pointsFor } from '@nightporter/points-worker';
 import type { Difference, EventFacts, GroupNames, LandedFacts, OrderFacts, Sum } from './facts.js';
+import { moneyOf } from './money.js';
 
 interface Finding {
   readonly between: string;
@@ -27,15 +28,18 @@ const RESERVATIONS: Readonly<Record<OrderFacts['order']['status'], readonly stri
 };
 
 export function differencesOf(facts: OrderFacts, groups: GroupNames): readonly Difference[] {
-  const findings = [...moneyOf(facts), ...stockOf(facts), ...shipmentOf(facts), ...pointsOf(facts)];
+  const orderId = facts.order._id;
+  const money = moneyOf(facts).map((finding) => ({ orderId, between: 'orders and payments', ...finding }));
+  const findings = [...stockOf(facts), ...shipmentOf(facts), ...pointsOf(facts)];
   const between = findings.map(({ between: services, detail, story }) => ({
-    orderId: facts.order._id,
+    orderId,
     between: services,
     detail,
     brokeAt: breakIn(facts.events, story, groups),
   }));
   const { notification, warehouse } = groups;
   return [
+    ...money,
     ...between,
     ...(warehouse === undefined ? [] : warehouseDifferences(facts, warehouse)),
     ...(notification === undefined ? [] : notificationDifferences(facts, notification)),
@@ -122,28 +126,6 @@ export function sumDifferences(between: string, sums: readonly Sum[]): readonly 
       detail: `${of} is ${kept}, and what it consists of adds up to ${addsUpTo}`,
       brokeAt: null,
     }));
-}
-
-function moneyOf({ order, payments, refunds }: OrderFacts): readonly Finding[] {
-  const found: Finding[] = [];
-  const add = (detail: string): void => void found.push({ between: 'orders and payments', detail, story: [] });
-  const applied = payments.filter(({ outcome }) => outcome === 'applied');
-  const [payment] = applied;
-  if (applied.length > 1) add(`is paid by ${applied.length} payments`);
-  if (order.payment !== null && payment?._id !== order.payment.transactionId)
-    add(`says that ${order.payment.transactionId} paid it, and no such payment was taken down`);
-  if (order.payment === null && payment !== undefined)
-    add(`is not paid, yet ${payment._id} was taken down as its payment`);
-  if (payment !== undefined && payment.amountMinor !== order.totalMinor)
-    add(`costs ${order.totalMinor}, and ${payment.amountMinor} were paid`);
-  const owed = new Set([
-    ...payments.filter(({ outcome }) => outcome === 'surplus').map(({ _id }) => _id),
-    ...(order.status === 'CANCELLED' && payment !== undefined ? [payment._id] : []),
-  ]);
-  const due = new Set(refunds.map(({ _id }) => _id));
-  for (const id of owed) if (!due.has(id)) add(`owes ${id} back, and no refund is due`);
-  for (const id of due) if (!owed.has(id)) add(`does not owe ${id} back, and a refund is due`);
-  return found;
 }
 
 function stockOf({ order, reservation }: OrderFacts): readonly Finding[] {
