@@ -1,5 +1,6 @@
 import { ordersApi } from '@nightporter/orders-api';
-import { connectMongo, OUTBOX_COLLECTIONS } from '@nightporter/mongo';
+import { createRetention } from '@nightporter/ledger';
+import { connectMongo, createArchiveFolder, OUTBOX_COLLECTIONS } from '@nightporter/mongo';
 import { createPointsWorker } from '@nightporter/points-worker';
 import { relayService } from '@nightporter/relay-service';
 import {
@@ -9,8 +10,12 @@ import {
   type ServiceDefinition,
   type SettingTable,
 } from '@nightporter/runtime';
+import { namespace } from '@nightporter/protocol';
 import type { MongoClient } from 'mongodb';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
 
@@ -21,7 +26,7 @@ const names = { orders: uniqueName('o'), points: uniqueName('p'), relay: uniqueN
 interface EventsAnswer {
   readonly events: readonly {
     readonly version: number;
-    readonly event: Readonly<Record<string, unknown>>;
+    readonly event: Readonly<Record<string, unknown>> | null;
     readonly groups: Readonly<Record<string, string>>;
   }[];
   readonly next: string | null;
@@ -30,6 +35,8 @@ interface EventsAnswer {
 
 let client: MongoClient;
 let api: string;
+/** Where retention keeps archive files. */
+let folder: string;
 /** What has to be ended, the youngest last. */
 const opened: (() => Promise<void>)[] = [];
 
@@ -39,8 +46,10 @@ beforeAll(async () => {
   await createTopic({ name: TOPIC });
   // The topic is the catalogue's, and other tests may have left events there: this group begins behind them.
   await createGroup({ name: names.group, topics: [TOPIC] });
+  folder = await mkdtemp(join(tmpdir(), 'nightporter-'));
+  opened.push(() => rm(folder, { recursive: true, force: true }));
   const port = await freePort();
-  await start(ordersApi, { MONGODB_DB: names.orders, PORT: String(port) });
+  await start(ordersApi, { MONGODB_DB: names.orders, PORT: String(port), ARCHIVE_FOLDER: folder });
   api = `http://127.0.0.1:${port}`;
 });
 afterAll(async () => {
@@ -116,7 +125,7 @@ describe('GET /orders/:id/events', () => {
         { version: 2, event: { status: 'PUBLISHED' }, groups: { [names.group]: 'applied' } },
       ]);
       expect(notKnown).toEqual([]);
-      expect(Date.parse(String(events[0]!.event['publishedAt']))).toBeGreaterThan(0);
+      expect(Date.parse(String(events[0]!.event?.['publishedAt']))).toBeGreaterThan(0);
     }, within);
   });
 
@@ -126,6 +135,28 @@ describe('GET /orders/:id/events', () => {
     const second = await eventsOf(orderId, `?limit=1&cursor=${first.next ?? ''}`);
     expect(second.events.map(({ version }) => version)).toEqual([2]);
     expect(second.next).toBeNull();
+  });
+
+  it('finds those that retention has moved to files, and says of which it cannot read the file', async () => {
+    const destination = { kind: 'files', files: createArchiveFolder(folder) } as const;
+    const run = { client, namespace: namespace(`${names.orders}.${OUTBOX_COLLECTIONS.outbox}`), destination };
+    const operator = { by: 'ada', reason: 'in a test' };
+    const retention = createRetention({ ...run, afterMs: 0, marginMs: 0, pauseMs: 0 });
+    expect(await retention.run({ forced: true, operator })).toMatchObject({ rows: 2 });
+    expect(await eventsOf(orderId)).toMatchObject({
+      events: [
+        { version: 1, event: { eventType: 'OrderCreated' }, groups: { [names.group]: 'applied' } },
+        { version: 2, event: { eventType: 'OrderPaid' }, groups: { [names.group]: 'applied' } },
+      ],
+      notKnown: [],
+    });
+    await rm(folder, { recursive: true });
+    const { events, notKnown } = await eventsOf(orderId);
+    expect(events.map(({ event }) => event)).toEqual([null, null]);
+    expect(notKnown).toEqual([
+      expect.stringMatching(/^2 versions from 1 to 2 are not told: .* it is not in the archive\.$/),
+      'Which groups read it is not known, since none of these versions can be read.',
+    ]);
   });
 
   it.each([

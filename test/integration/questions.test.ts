@@ -136,6 +136,11 @@ describe('the timeline of an event', () => {
       const without = await timeline(fixture.deployment, id!);
       expect(without).toMatchObject({ kind: 'only-in-groups' });
       expect(without.notKnown.join()).toContain('no archive folder is configured here');
+      const untold = await aggregateHistory(fixture.deployment, fixture.key('1'));
+      expect(untold).toMatchObject({ headVersion: 1, entries: [{ version: 1, event: null }] });
+      expect(untold.notKnown.join(' ')).toMatch(
+        /^Version 1 is not told: .*no archive folder is configured here\. Which/,
+      );
     }
   });
 

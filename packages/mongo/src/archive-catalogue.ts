@@ -1,5 +1,11 @@
 import type { OutboxDocument } from '@nightporter/contracts';
-import { NightporterError, aggregateKey, type AggregateKey, type EventId } from '@nightporter/protocol';
+import {
+  NightporterError,
+  aggregateKey,
+  isNightporterError,
+  type AggregateKey,
+  type EventId,
+} from '@nightporter/protocol';
 import type { Collection, Db } from 'mongodb';
 import { decodeArchive } from './archive-encoding.js';
 import type { ArchiveFileDocument, ArchiveFiles, ArchivedFile, PublishedDocument } from './archive-files.js';
@@ -9,9 +15,14 @@ export function catalogueOf(database: Db): Collection<ArchiveFileDocument> {
   return database.collection<ArchiveFileDocument>(OUTBOX_COLLECTIONS.files);
 }
 
-/** What a version is found by in the catalogue. */
+/** What a version is found by in the catalogue; {@link versionOf} reads it back. */
 export function archivePlace(aggregate: AggregateKey, version: number): string {
   return `${aggregate}#${version}`;
+}
+
+/** The version of an {@link archivePlace}. */
+export function versionOf(place: string): number {
+  return Number(place.slice(place.lastIndexOf('#') + 1));
 }
 
 /** The range of {@link archivePlace} over all versions of an aggregate: `$` is what follows `#`. */
@@ -39,8 +50,30 @@ export function createFiledRows(database: Db, files: ArchiveFiles | null): Filed
 type Entry = Pick<ArchivedFile, '_id' | 'from' | 'to' | 'sha256'>;
 const ENTRY = { from: 1, to: 1, sha256: 1 } as const;
 
+/** Places that are looked for with one statement. */
+const PLACES_MAX = 100;
+
 /** Files that are kept decoded: a group that starts from the beginning reads each row of a file, one page after the other. */
 const DECODED_MAX = 4;
+
+export interface FiledRow {
+  readonly document: OutboxDocument;
+  /** The name of the file. */
+  readonly place: string;
+}
+
+/** A file that cannot be read from here, and which of the places that were asked for lie in it. */
+export interface UnreadableFile {
+  readonly place: string;
+  /** A whole sentence. */
+  readonly reason: string;
+  readonly places: readonly string[];
+}
+
+export interface FiledPlaces {
+  readonly rows: readonly FiledRow[];
+  readonly unreadable: readonly UnreadableFile[];
+}
 
 /** Reads archive files by their catalogue; without `files` it can only tell that rows are there. */
 export class FiledRows {
@@ -136,28 +169,35 @@ export class FiledRows {
     return found;
   }
 
-  /** The versions right above `afterVersion` of an aggregate that lie in files which can be read, and the names of those. */
-  async findVersions(
-    aggregate: AggregateKey,
-    { afterVersion, limit }: { afterVersion: number; limit: number },
-  ): Promise<readonly { readonly document: OutboxDocument; readonly place: string }[]> {
-    const found: { document: OutboxDocument; place: string }[] = [];
-    if (this.#files === null) return found;
-    // An aggregate is published, and so filed, in the order of its versions.
-    const entries = catalogueOf(this.#database)
-      .find<Entry>({ places: { $elemMatch: placesOf(aggregate) }, state: 'archived' }, { projection: ENTRY })
-      .sort({ from: 1 });
-    try {
+  /** The rows at these places ({@link archivePlace}) that lie in files. A file that cannot be read from here is named instead. */
+  async findPlaces(places: readonly string[]): Promise<FiledPlaces> {
+    const wanted = new Set(places);
+    const seen = new Set<string>();
+    const rows: FiledRow[] = [];
+    const unreadable: UnreadableFile[] = [];
+    for (let from = 0; from < places.length; from += PLACES_MAX) {
+      const some = places.slice(from, from + PLACES_MAX);
+      const entries = catalogueOf(this.#database)
+        .find<Entry & Pick<ArchivedFile, 'places'>>(
+          { places: { $in: some }, state: 'archived' },
+          { projection: { ...ENTRY, places: 1 } },
+        )
+        .batchSize(10);
       for await (const entry of entries) {
-        if (found.length >= limit) break;
-        const rows = (await this.#rowsOf(entry)) ?? [];
-        const own = rows.filter((row) => row.aggregateVersion > afterVersion && aggregateKey(row) === aggregate);
-        found.push(...own.map((document) => ({ document, place: entry._id })));
+        if (seen.has(entry._id)) continue;
+        seen.add(entry._id);
+        try {
+          const found = (await this.#rowsOf(entry)) ?? [];
+          const own = found.filter((row) => wanted.has(archivePlace(aggregateKey(row), row.aggregateVersion)));
+          rows.push(...own.map((document) => ({ document, place: entry._id })));
+        } catch (error) {
+          if (!isNightporterError(error, 'NP_ARCHIVE_FAILED')) throw error;
+          const own = entry.places.filter((place) => wanted.has(place));
+          unreadable.push({ place: entry._id, reason: error.message, places: own });
+        }
       }
-    } finally {
-      await entries.close();
     }
-    return found;
+    return { rows, unreadable };
   }
 
   /** About how many rows were published after `afterMs`: all of a file that reaches beyond it. */

@@ -1,6 +1,6 @@
 export { createAges, type Ages } from './ages.js';
 export { bucketNamed, bucketOf, type ArchiveBucket, type BucketSize } from './archive-buckets.js';
-export { archivePlace, catalogueOf, createFiledRows } from './archive-catalogue.js';
+export { archivePlace, catalogueOf, createFiledRows, versionOf, type UnreadableFile } from './archive-catalogue.js';
 export { checksumOf, decodeArchive, encodeArchive } from './archive-encoding.js';
 export {
   DATA_SUFFIX,

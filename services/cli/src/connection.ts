@@ -48,9 +48,13 @@ export function withConnection(command: Command): Command {
         .env('GROUP_DBS')
         .argParser(groupHomes),
     )
-    .addOption(
-      new Option('--archive-folder <path>', 'place of the archive files, or s3://bucket/prefix').env('ARCHIVE_FOLDER'),
-    );
+    .addOption(archiveOption());
+}
+
+export function archiveOption(): Option {
+  return new Option('--archive-folder <path>', 'place of the archive files, or s3://bucket/prefix').env(
+    'ARCHIVE_FOLDER',
+  );
 }
 
 /** Opens what the flags say, runs, and closes it. */

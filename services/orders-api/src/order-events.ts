@@ -1,7 +1,7 @@
 /** An event of an order, where it stands on its way, and what each group made of it. */
 export interface OrderEventView {
   readonly version: number;
-  /** Null where the event was committed and retention has deleted it. */
+  /** Null where the event was committed and retention has deleted it, or moved it to where it cannot be read from here: `notKnown` says so then. */
   readonly event: {
     readonly eventId: string;
     readonly eventType: string;

@@ -1,3 +1,4 @@
+import { openArchive } from '@nightporter/archive';
 import { ordersCatalogue } from '@nightporter/contracts';
 import { connectMongo, engineOf, ensureOutboxCollections } from '@nightporter/mongo';
 import { createOutbox } from '@nightporter/outbox';
@@ -24,6 +25,7 @@ async function start({
   logger,
   tracing = null,
 }: ServiceContext<ConfigOf<typeof ordersApiSettings>>): Promise<RunningService> {
+  const files = config.archiveFolder === null ? null : await openArchive(config.archiveFolder);
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'orders-api' });
   const database = config.mongodbDatabase;
   await ensureOutboxCollections(client, database);
@@ -43,7 +45,7 @@ async function start({
       idempotencyRetentionMs: config.idempotencyHours * HOUR_MS,
       commandMs: config.commandMs,
     }),
-    events: createLedgerOrderEvents({ client, database, source: ORDERS_SOURCE }),
+    events: createLedgerOrderEvents({ client, database, source: ORDERS_SOURCE, files }),
     logger,
     tracing,
     checks: {

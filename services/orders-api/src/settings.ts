@@ -1,8 +1,11 @@
-import { commonSettings, integer, mongodbSettings, setting } from '@nightporter/runtime';
+import { archiveSetting, commonSettings, integer, mongodbSettings, setting } from '@nightporter/runtime';
 
 export const ordersApiSettings = {
   ...commonSettings({ defaultPort: 3000 }),
   ...mongodbSettings({ defaultDatabase: 'orders' }),
+  archiveFolder: archiveSetting(
+    'Where the relay’s RETENTION=archive-files keeps its files, so that the events of old orders can be told.',
+  ),
   bodyBytesMax: setting({
     name: 'BODY_BYTES_MAX',
     kind: integer({ min: 1_024, max: 1_048_576 }),

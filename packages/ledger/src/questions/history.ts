@@ -7,9 +7,11 @@ import {
   guarded,
   placeId,
   positionId,
+  versionOf,
   type InboxDocument,
   type ParkedDocument,
   type PositionDocument,
+  type UnreadableFile,
 } from '@nightporter/mongo';
 import { aggregateIdentity, type AggregateKey } from '@nightporter/protocol';
 import { invalid } from '../requests.js';
@@ -21,7 +23,7 @@ export const HISTORY_LIMIT_MAX = 500;
 
 export interface HistoryEntry {
   readonly version: number;
-  /** Null: committed, and in neither outbox nor archive any more. */
+  /** Null: committed, and in neither outbox nor archive any more, or in an archive that cannot be read from here, as `notKnown` says then. */
   readonly event: EventSummary | null;
   /** What each group has made of it: an outcome, `parked: <state>`, `before-start`, `past` (its record is not there any more), or `missing`. */
   readonly groups: Readonly<Record<string, string>>;
@@ -47,7 +49,7 @@ export interface HistoryPage {
   readonly limit?: number;
 }
 
-/** Every version of an aggregate, and what became of it in each group. Rejects with NP_ACTION_INVALID, NP_ARCHIVE_FAILED or NP_STORE_UNAVAILABLE. */
+/** Every version of an aggregate, and what became of it in each group. Rejects with NP_ACTION_INVALID or NP_STORE_UNAVAILABLE. */
 export async function aggregateHistory(
   deployment: Deployment,
   aggregate: AggregateKey,
@@ -61,21 +63,20 @@ export async function aggregateHistory(
   }
   const { headVersion, producer } = owner;
   const last = Math.min(headVersion, afterVersion + limit);
-  const found = await createLedgerRows(producer).readAggregate(aggregate, { afterVersion, limit });
+  const { rows, unreadable } = await createLedgerRows(producer).readAggregate(aggregate, { afterVersion, limit });
   const events = new Map(
-    found.flatMap((row) =>
-      row.kind === 'row'
-        ? [
-            [
-              row.document.aggregateVersion as number,
-              summaryOf(row.document, { producer: producer.database, place: row.place }),
-            ],
-          ]
-        : [],
-    ),
+    rows.map(({ document, place }) => [
+      document.aggregateVersion as number,
+      summaryOf(document, { producer: producer.database, place }),
+    ]),
   );
   const versions = Array.from({ length: Math.max(0, last - afterVersion) }, (_, index) => afterVersion + 1 + index);
-  const { groups, notKnown } = await groupsOf(deployment, producer, [...events.values()]);
+  const { groups, notKnown: unplaced } = await groupsOf(deployment, producer, [...events.values()]);
+  const notKnown = [
+    ...unreadable.map(unreadableNote),
+    ...(events.size === 0 ? unreadGroups(unreadable) : []),
+    ...unplaced,
+  ];
   const views = await Promise.all(groups.map((home) => viewOf(home, aggregate, versions)));
   const entries = versions.map((version): HistoryEntry => ({
     version,
@@ -124,6 +125,19 @@ async function groupsOf(
   const placed = new Set(groups.map(({ group }) => group));
   const unplaced = [...names].filter((group) => !placed.has(group)).sort();
   return { groups, notKnown: unplaced.map((group) => `Where group ${group} keeps its data is not known.`) };
+}
+
+function unreadableNote({ places, reason }: UnreadableFile): string {
+  const versions = places.map(versionOf).sort((left, right) => left - right);
+  const [first = 0, last = first] = [versions[0], versions.at(-1)];
+  return `${first === last ? `Version ${first} is` : `${versions.length} versions from ${first} to ${last} are`} not told: ${reason}`;
+}
+
+/** The groups are those of the events' topics. */
+function unreadGroups(unreadable: readonly UnreadableFile[]): readonly string[] {
+  return unreadable.length === 0
+    ? []
+    : ['Which groups read it is not known, since none of these versions can be read.'];
 }
 
 interface View {

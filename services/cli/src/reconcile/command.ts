@@ -1,7 +1,9 @@
+import { openArchive } from '@nightporter/archive';
 import { connectMongo, OUTBOX_COLLECTIONS, type GroupDocument } from '@nightporter/mongo';
 import { Command, Option } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
-import { time, whole } from '../output.js';
+import { archiveOption } from '../connection.js';
+import { notes, time, whole } from '../output.js';
 import type { MongoClient } from 'mongodb';
 import type { Difference } from './facts.js';
 import { readAtRest, reconcile, settledBefore, type Reconciliation } from './reconcile.js';
@@ -22,6 +24,7 @@ interface Flags {
   readonly warehouseDb: string;
   readonly warehouseGroup: string;
   readonly warehouseFolder?: string;
+  readonly archiveFolder?: string;
   readonly since?: Date;
   readonly settleSeconds: number;
   readonly json: boolean;
@@ -49,6 +52,7 @@ export function reconcileCommand(cli: Cli): Command {
         'WAREHOUSE_FOLDER',
       ),
     )
+    .addOption(archiveOption())
     .option('--json', 'print the result as one line of JSON', false);
   for (const name of ['orders', 'inventory', 'shipping', 'points', 'notification', 'warehouse'])
     command
@@ -71,6 +75,7 @@ Examples:
 }
 
 async function run(cli: Cli, flags: Flags): Promise<void> {
+  const archive = flags.archiveFolder === undefined ? {} : { archive: await openArchive(flags.archiveFolder) };
   const client = await connectMongo({ uri: flags.mongodbUri, appName: 'nightporter-cli' });
   const { warehouseDb: database, warehouseFolder: folder, warehouseGroup } = flags;
   try {
@@ -99,6 +104,7 @@ async function run(cli: Cli, flags: Flags): Promise<void> {
           ...(folder === undefined ? {} : { warehouse: warehouseGroup }),
         },
         ...(warehouse === null ? {} : { warehouse }),
+        ...archive,
         since: flags.since ?? null,
         until,
       },
@@ -125,7 +131,7 @@ async function isRegistered(
 }
 
 function told(
-  { orders, refundsDue, differences, differencesTotal }: Reconciliation,
+  { orders, refundsDue, differences, differencesTotal, notKnown }: Reconciliation,
   notCompared: readonly string[],
 ): string {
   const lines = [
@@ -138,7 +144,7 @@ function told(
         `refund due: ${amountMinor} ${currency} of payment ${_id} for order ${orderId} (${cause})`,
     ),
   ];
-  return `${lines.join('\n')}\n`;
+  return `${lines.join('\n')}\n${notes(notKnown)}`;
 }
 
 function line({ orderId, between, detail, brokeAt }: Difference): string {

@@ -30,7 +30,10 @@ export interface EventFacts {
   readonly status: OutboxStatus;
   /** The number of the payment that it tells of, if any. */
   readonly transactionId: string | null;
-  /** Group → outcome in its inbox, or the state in which it is parked. A group that has neither is not there. */
+  /**
+   * Group → outcome in its inbox, the state in which it is parked, or `past` (the group has it behind it, and its record has expired). A group
+   * that has none of these is not there.
+   */
   readonly groups: Readonly<Record<string, string>>;
 }
 

@@ -1,12 +1,12 @@
-import type { OutboxDocument } from '@nightporter/contracts';
 import { inventoryCollections } from '@nightporter/inventory-worker';
-import { CONSUMER_COLLECTIONS, OUTBOX_COLLECTIONS, type InboxDocument, type ParkedDocument } from '@nightporter/mongo';
+import type { ArchiveFiles } from '@nightporter/mongo';
 import { notificationCollections } from '@nightporter/notification-worker';
 import { ordersCollections, type OrderDocument } from '@nightporter/orders-api';
 import { pointsCollections } from '@nightporter/points-worker';
 import { shipmentsOf } from '@nightporter/shipping-worker';
-import type { Db, Filter, MongoClient } from 'mongodb';
-import type { EventFacts, GroupNames, OrderFacts, Sum } from './facts.js';
+import type { MongoClient } from 'mongodb';
+import type { EventReader } from './events.js';
+import type { GroupNames, OrderFacts, Sum } from './facts.js';
 import type { WarehouseReading } from './warehouse.js';
 
 export interface Databases {
@@ -30,12 +30,14 @@ export interface FactsQuery {
   readonly until: Date;
   /** What the warehouse says; absent: it is not compared. */
   readonly warehouse?: WarehouseReading;
+  /** Where events lie that retention has moved to files; absent: those are not read, and it is said. */
+  readonly archive?: ArchiveFiles;
 }
 
 /** Orders whose facts are read together, in a constant number of queries. */
 const BATCH = 500;
 
-export async function* readOrderFacts(query: FactsQuery): AsyncGenerator<readonly OrderFacts[]> {
+export async function* readOrderFacts(query: FactsQuery, events: EventReader): AsyncGenerator<readonly OrderFacts[]> {
   const { client, databases, since, until } = query;
   const { orders } = ordersCollections(client.db(databases.orders));
   const updatedAt = since === null ? { $lt: until } : { $gte: since, $lt: until };
@@ -43,13 +45,17 @@ export async function* readOrderFacts(query: FactsQuery): AsyncGenerator<readonl
   for await (const order of orders.find({ updatedAt }).batchSize(BATCH)) {
     batch.push(order);
     if (batch.length < BATCH) continue;
-    yield await factsOf(batch, query);
+    yield await factsOf(batch, query, events);
     batch = [];
   }
-  if (batch.length > 0) yield await factsOf(batch, query);
+  if (batch.length > 0) yield await factsOf(batch, query, events);
 }
 
-async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Promise<readonly OrderFacts[]> {
+async function factsOf(
+  orders: readonly OrderDocument[],
+  query: FactsQuery,
+  reader: EventReader,
+): Promise<readonly OrderFacts[]> {
   const { client, databases } = query;
   const ids = orders.map(({ _id }) => _id);
   const { payments, refunds } = ordersCollections(client.db(databases.orders));
@@ -70,9 +76,9 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
       : notificationCollections(client.db(databases.notification))
           .notifications.find({ orderId: { $in: ids } })
           .toArray(),
-    readRows(ids, query),
+    reader.rowsOf(ids),
   ]);
-  const [events, landed] = await Promise.all([eventFactsOf(rows, query), query.warehouse?.landedOf(rows)]);
+  const [events, landed] = await Promise.all([reader.factsOf(rows), query.warehouse?.landedOf(rows)]);
   const paymentsOf = groupBy(paid, ({ orderId }) => orderId);
   const refundsOf = groupBy(due, ({ orderId }) => orderId);
   const notificationsOf = groupBy(notifications, ({ orderId }) => orderId);
@@ -89,95 +95,6 @@ async function factsOf(orders: readonly OrderDocument[], query: FactsQuery): Pro
     landed: landed?.get(order._id) ?? [],
     notifications: notificationsOf.get(order._id) ?? [],
   }));
-}
-
-/** The roles whose groups read events; each group's inbox is in the database of its role. */
-const HOMES = ['inventory', 'shipping', 'orders', 'points', 'warehouse', 'notification'] as const;
-const PRODUCERS = [
-  ['orders', 'order'],
-  ['inventory', 'reservation'],
-  ['shipping', 'shipment'],
-] as const;
-
-async function readRows(ids: readonly string[], { client, databases }: FactsQuery): Promise<readonly OutboxDocument[]> {
-  const rows = await Promise.all(
-    PRODUCERS.map(([producer, aggregateType]) =>
-      client
-        .db(databases[producer])
-        .collection<OutboxDocument>(OUTBOX_COLLECTIONS.outbox)
-        .find({ source: producer, aggregateType, aggregateId: { $in: ids } } as Filter<OutboxDocument>)
-        .sort({ aggregateVersion: 1 })
-        .toArray(),
-    ),
-  );
-  return rows.flat();
-}
-
-/** The events of orders, by order. */
-export async function readEventFacts(
-  orderIds: readonly string[],
-  query: FactsQuery,
-): Promise<ReadonlyMap<string, readonly EventFacts[]>> {
-  return eventFactsOf(await readRows(orderIds, query), query);
-}
-
-async function eventFactsOf(
-  found: readonly OutboxDocument[],
-  { client, databases, groups }: FactsQuery,
-): Promise<ReadonlyMap<string, readonly EventFacts[]>> {
-  const eventIds = found.map(({ _id }) => _id);
-  const outcomes = await Promise.all(
-    HOMES.map(async (role) => {
-      const [database, group] = [databases[role], groups[role]];
-      if (database === undefined || group === undefined) return null;
-      return { group, outcomes: await outcomesOf(client.db(database), group, eventIds) };
-    }),
-  );
-  const facts = found.map((row) => ({
-    aggregateId: row.aggregateId,
-    eventId: row._id,
-    eventType: row.eventType,
-    aggregateType: row.aggregateType,
-    version: row.aggregateVersion,
-    status: row.status,
-    transactionId: transactionOf(row),
-    groups: Object.fromEntries(
-      outcomes.flatMap((of) => {
-        const outcome = of?.outcomes.get(row._id);
-        return of === null || outcome === undefined ? [] : [[of.group, outcome]];
-      }),
-    ),
-  }));
-  return groupBy(facts, ({ aggregateId }) => aggregateId);
-}
-
-function transactionOf({ payload }: OutboxDocument): string | null {
-  const transactionId = isRecord(payload) ? payload['transactionId'] : null;
-  return typeof transactionId === 'string' ? transactionId : null;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
-}
-
-async function outcomesOf(db: Db, group: string, eventIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  const [inbox, parked] = await Promise.all([
-    db
-      .collection<InboxDocument>(CONSUMER_COLLECTIONS.inbox)
-      .find({ group, eventId: { $in: eventIds } } as Filter<InboxDocument>)
-      .toArray(),
-    db
-      .collection<ParkedDocument>(CONSUMER_COLLECTIONS.parked)
-      .find({ group, 'event.eventId': { $in: eventIds } } as Filter<ParkedDocument>)
-      .toArray(),
-  ]);
-  return new Map([
-    ...parked.map(({ event, state }) => [event.eventId as string, `parked (${state})`] as const),
-    ...inbox.map(({ appliedDigest, digest, eventId, outcome }) => {
-      const isEdited = outcome === 'applied' && appliedDigest !== digest;
-      return [eventId, isEdited ? 'applied (edited)' : outcome] as const;
-    }),
-  ]);
 }
 
 /** Pieces on hold and shipped, beside the reservations that hold and shipped them. */

@@ -1,6 +1,7 @@
 import { createDatabaseClock } from '@nightporter/mongo';
 import type { RefundDocument } from '@nightporter/orders-api';
 import type { MongoClient } from 'mongodb';
+import { createEventReader } from './events.js';
 import type { Difference } from './facts.js';
 import { readOrderFacts, readPointSums, readStockSums, type FactsQuery } from './read-facts.js';
 import { differencesOf, sumDifferences } from './rules.js';
@@ -13,6 +14,8 @@ export interface Reconciliation {
   /** At most {@link DIFFERENCES_MAX}; `differencesTotal` counts all. */
   readonly differences: readonly Difference[];
   readonly differencesTotal: number;
+  /** What could not be found out, in whole sentences. */
+  readonly notKnown: readonly string[];
 }
 
 export const DIFFERENCES_MAX = 1_000;
@@ -45,13 +48,14 @@ export async function reconcile(
 ): Promise<Reconciliation> {
   const differences: Difference[] = [];
   const refundsDue: RefundDocument[] = [];
+  const events = createEventReader(query);
   let orders = 0;
   let differencesTotal = 0;
   const add = (found: readonly Difference[]): void => {
     differencesTotal += found.length;
     differences.push(...found.slice(0, DIFFERENCES_MAX - differences.length));
   };
-  for await (const batch of readOrderFacts(query)) {
+  for await (const batch of readOrderFacts(query, events)) {
     for (const facts of batch) {
       add(differencesOf(facts, query.groups));
       refundsDue.push(...facts.refunds);
@@ -60,7 +64,7 @@ export async function reconcile(
     progress(orders);
   }
   if (query.since === null) {
-    for await (const strays of readStrays(query)) add(await strayDifferences(strays, query));
+    for await (const strays of readStrays(query)) add(await strayDifferences(strays, events));
     add(sumDifferences('stock and reservations', await readStockSums(query)));
     add(sumDifferences('points and awards', await readPointSums(query)));
   }
@@ -75,5 +79,6 @@ export async function reconcile(
     })),
     differences,
     differencesTotal,
+    notKnown: events.notKnown(),
   };
 }

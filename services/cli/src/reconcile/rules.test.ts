@@ -167,6 +167,8 @@ describe('reconciliation', () => {
       ['in a table that has no row for it', { wanted: null, found: [] }, 'applied'],
       ['not, since an operator skipped it', { found: [] }, 'skipped'],
       ['otherwise, since an operator edited it', { found: ['other'] }, 'applied (edited)'],
+      ['not, and nobody knows any more whether it was skipped', { found: [] }, 'past'],
+      ['otherwise, and nobody knows any more whether it was edited', { found: ['other'] }, 'past'],
     ])('finds nothing at an event that is there %s', (_how, landed, outcome) => {
       expect(foundLanded(landed, outcome)).toEqual([]);
     });
@@ -219,6 +221,7 @@ describe('reconciliation', () => {
     it('finds nothing where he was told in every way of each event that he hears of', () => {
       expect(foundTold([sent, { ...sent, _id: 'other channel' }])).toEqual([]);
       expect(foundTold([], { groups: { notification: 'skipped' } })).toEqual([]);
+      expect(foundTold([], { groups: { notification: 'past' } })).toEqual([]);
     });
 
     it.each<[string, readonly object[], string]>([

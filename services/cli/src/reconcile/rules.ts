@@ -91,8 +91,8 @@ function toldProblems(
   own: OrderFacts['notifications'],
   { order, outcome }: { readonly order: OrderFacts['order']; readonly outcome: string | undefined },
 ): readonly string[] {
-  // What an operator skipped, nobody is told of.
-  if (own.length === 0) return outcome === 'skipped' ? [] : ['of which nobody is told'];
+  // What an operator skipped, nobody is told of; once the record has expired, nobody knows whether it was.
+  if (own.length === 0) return outcome === 'skipped' || outcome === 'past' ? [] : ['of which nobody is told'];
   return own.flatMap(({ _id, lastFailure, recipient, state }) => {
     if (recipient !== order.customerId)
       return [`of which ${recipient} is told by ${_id}, and the customer is ${order.customerId}`];
@@ -108,6 +108,8 @@ function toldProblems(
 }
 
 function landedProblem({ found, table, wanted }: LandedFacts, outcome: string | undefined): string | null {
+  // Nobody knows any more whether it was skipped or edited.
+  if (outcome === 'past' && found.length <= 1) return null;
   // What an operator skipped, or the worker did not know, has no row; what was edited has another.
   const count = wanted === null || outcome === 'skipped' || outcome === 'ignored' ? 0 : 1;
   if (found.length !== count)

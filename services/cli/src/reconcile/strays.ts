@@ -3,8 +3,9 @@ import { inventoryCollections } from '@nightporter/inventory-worker';
 import { ordersCollections } from '@nightporter/orders-api';
 import { pointsCollections } from '@nightporter/points-worker';
 import { shipmentsOf } from '@nightporter/shipping-worker';
+import type { EventReader } from './events.js';
 import type { Difference, EventFacts } from './facts.js';
-import { readEventFacts, type FactsQuery } from './read-facts.js';
+import type { FactsQuery } from './read-facts.js';
 
 export interface Stray {
   readonly orderId: string;
@@ -85,8 +86,8 @@ async function* inBatches(documents: AsyncIterable<Stray>): AsyncGenerator<reado
 }
 
 /** The differences that strays are, with the events of the orders that are not there. */
-export async function strayDifferences(strays: readonly Stray[], query: FactsQuery): Promise<readonly Difference[]> {
-  const events = await readEventFacts([...new Set(strays.map(({ orderId }) => orderId))], query);
+export async function strayDifferences(strays: readonly Stray[], reader: EventReader): Promise<readonly Difference[]> {
+  const events = await reader.factsOf(await reader.rowsOf([...new Set(strays.map(({ orderId }) => orderId))]));
   return strays.map((stray) => strayDifference(stray, events.get(stray.orderId) ?? []));
 }
 

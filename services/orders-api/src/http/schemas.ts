@@ -191,7 +191,9 @@ export const eventsAnswer = z
               publishedAt: z.string().nullable(),
             })
             .nullable()
-            .describe('null: it was committed, and retention has deleted it.'),
+            .describe(
+              'null: it was committed, and retention has deleted it, or moved it to where it cannot be read (then notKnown says so).',
+            ),
           groups: z
             .record(z.string(), z.string())
             .describe(
