@@ -62,20 +62,30 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   answerErrors(app, errorProblem);
   acceptJsonOnly(app);
   await app.register(helmet);
+  await limitRequests(app, options.requestsPerMinuteMax);
   await app.register(swagger, {
     openapi: { info: { title, version: '1', description } },
     transform: jsonSchemaTransform,
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
-  await app.register(rateLimit, {
-    max: options.requestsPerMinuteMax,
-    timeWindow: 60_000,
-    // Health checks and scrapes must be answered whatever the load.
-    allowList: (request) => UNLIMITED.has(request.url),
-    errorResponseBuilder: (_request, { after }) => tooManyRequests(after),
-  });
   healthRoutes(app, options.checks);
   return app;
+}
+
+/**
+ * Counts every request of an address: also of those who are refused for want of a token, which would else be guessed at any speed, and of
+ * unknown routes. As a hook of the whole application, since the plugin's own hooks of routes run behind those of the scopes that they are in.
+ */
+async function limitRequests(app: FastifyInstance, max: number): Promise<void> {
+  await app.register(rateLimit, {
+    global: false,
+    max,
+    timeWindow: 60_000,
+    // Health checks and scrapes must be answered whatever the load.
+    allowList: ({ routeOptions }) => routeOptions.url !== undefined && UNLIMITED.has(routeOptions.url),
+    errorResponseBuilder: (_request, { after }) => tooManyRequests(after),
+  });
+  app.addHook('onRequest', app.rateLimit());
 }
 
 /** A caller's own id goes on into log and events, where it is one that can be written anywhere. */

@@ -18,7 +18,7 @@ const unused = (): never => {
 };
 
 /** Without producers: this file is about who is let in, and what is refused. */
-async function app(tokens: Tokens): Promise<FastifyInstance> {
+async function app(tokens: Tokens, requestsPerMinuteMax = 1_000): Promise<FastifyInstance> {
   const built = await buildConsole({
     producers: new Map(),
     operations: {
@@ -35,7 +35,7 @@ async function app(tokens: Tokens): Promise<FastifyInstance> {
     logger: createLogger({ name: 'test', level: 'silent' }),
     checks: {},
     bodyBytesMax: 65_536,
-    requestsPerMinuteMax: 1_000,
+    requestsPerMinuteMax,
   });
   apps.push(built);
   return built;
@@ -113,6 +113,24 @@ describe('the ops API', () => {
     const built = await app({ ops: OPS, ledger: LEDGER });
     expect((await built.inject(url)).statusCode).toBe(401);
     expect((await built.inject({ url, headers: bearer(LEDGER) })).statusCode).toBe(403);
+  });
+
+  it('answers whoever guesses tokens 429, the right one included, and goes on answering other addresses', async () => {
+    const built = await app({ ops: OPS, ledger: LEDGER }, 3);
+    const ask = (token: string, remoteAddress: string) =>
+      built.inject({ ...question, headers: bearer(token), remoteAddress });
+    const guesses: number[] = [];
+    for (let guess = 0; guess < 3; guess += 1)
+      guesses.push((await ask(`guess-${guess}-0123456789`, '10.0.0.1')).statusCode);
+    expect(guesses).toEqual([401, 401, 401]);
+    // Else a guess that is right would still be told from one that is wrong.
+    for (const token of ['guess-3-0123456789', OPS]) {
+      const answer = await ask(token, '10.0.0.1');
+      expect(answer.statusCode).toBe(429);
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+      expect(answer.json()).toMatchObject({ type: 'urn:nightporter:problem:too-many-requests' });
+    }
+    expect((await ask(OPS, '10.0.0.2')).statusCode).toBe(404);
   });
 
   it('tells its health to everybody', async () => {
