@@ -9,6 +9,15 @@ import { describe, expect, it } from 'vitest';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const read = (...path: string[]): string => readFileSync(join(root, ...path), 'utf8');
 
+/** Sources, pages and configuration below a folder, without what is built or installed. */
+function filesIn(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return ['node_modules', 'dist'].includes(entry.name) ? [] : filesIn(path);
+    return /\.(ts|mjs|md|ya?ml|json|svg|sh)$/.test(entry.name) ? [path] : [];
+  });
+}
+
 /** The cells of every row of the Markdown tables in a document, without head and rule. */
 function tableRows(markdown: string): readonly string[][] {
   return markdown
@@ -21,6 +30,30 @@ function tableRows(markdown: string): readonly string[][] {
         .map((cell) => cell.trim()),
     );
 }
+
+describe('the commands that messages and pages print', () => {
+  const ours = [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...['packages', 'services', 'scripts', 'test', 'docs', 'docker'].flatMap(filesIn),
+  ];
+  /** What matches, by file: `[file, first group]`. */
+  const printed = (pattern: RegExp): readonly (readonly [string, string])[] =>
+    ours.flatMap((file) => [...read(file).matchAll(pattern)].map(([, name = '']) => [file, name] as const));
+
+  it('are scripts of package.json where they begin with npm run', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const named = printed(/\bnpm run (?:-s |--silent )?([a-z][\w:-]*)/g);
+    expect(named.length).toBeGreaterThan(50);
+    expect(named.filter(([, name]) => !(name in scripts))).toEqual([]);
+  });
+
+  it('are services that there are where they start one', () => {
+    const named = printed(/\bnode services\/([\w-]+)\/dist\/main\.js/g);
+    expect(named.length).toBeGreaterThan(3);
+    expect(named.filter(([, name]) => !existsSync(join(root, 'services', name, 'src', 'main.ts')))).toEqual([]);
+  });
+});
 
 describe('the error table', () => {
   const documented = [...read('docs', 'errors.md').matchAll(/^\| `(NP_[A-Z_]+)`/gm)].map((match) => match[1]);

@@ -156,7 +156,7 @@ function judgeRelay({ historyMs, relay }: DeploymentFacts): readonly Finding[] {
           error(
             'relay',
             `No relay holds a lease in ${relay.database}: nothing is published.`,
-            'Start a relay: npm run -s relay, or its container',
+            'Start a relay: node services/relay/dist/main.js, or its container',
           ),
         ]
       : []),

@@ -26,7 +26,7 @@ export function mendOfRelay(verdict: RelayVerdict, eventId: string): string | nu
       return `nightporter relay resume${scope === 'all' ? '' : ` --topic ${scope}`} ${SIGNED}`;
     }
     case 'no-relay':
-      return 'Start a relay: npm run -s relay, or its container';
+      return 'Start a relay: node services/relay/dist/main.js, or its container';
     case 'published':
     case 'failing':
     case 'claimed':

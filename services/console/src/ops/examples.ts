@@ -150,7 +150,7 @@ export const findings = {
       severity: 'warning',
       check: 'group',
       text: 'Group inventory has 1 dead letter.',
-      mend: 'nightporter dead list --group inventory',
+      mend: 'nightporter dead list inventory',
     },
   ],
 };
