@@ -17,15 +17,17 @@ const unused = (): never => {
   throw new Error('the page is read, and nothing else');
 };
 
+const consoleOf = (tokens: { readonly ops: string | null; readonly ledger: string | null }) =>
+  buildConsole({
+    ...common,
+    producers: new Map(),
+    operations: createOperations(client, { producers: [], relayDatabase: null }),
+    liveEveryMs: 1_000,
+    tokens,
+  });
+
 const services = {
-  console: () =>
-    buildConsole({
-      ...common,
-      producers: new Map(),
-      operations: createOperations(client, { producers: [], relayDatabase: null }),
-      liveEveryMs: 1_000,
-      tokens: { ops: null, ledger: null },
-    }),
+  console: () => consoleOf({ ops: null, ledger: null }),
   'orders-api': () =>
     buildApp({
       ...common,
@@ -35,7 +37,7 @@ const services = {
 };
 
 it.each(Object.entries(services))(
-  'The OpenAPI page of %s has an example for each answer of each route, also of what is refused, and each fits its schema',
+  'The OpenAPI page of %s has an example for each body and each answer of each route, also of what is refused, and each fits its schema',
   async (_name, build) => {
     const app = await build();
     onTestFinished(() => app.close());
@@ -47,5 +49,28 @@ it.each(Object.entries(services))(
       ['4XX', '5XX'].some((status) => responses[status]?.content?.['application/problem+json'] === undefined),
     );
     expect(incomplete.map(({ name }) => name)).toEqual([]);
+  },
+);
+
+const OPS = [{ opsToken: [] }];
+
+it.each([
+  ['both tokens', { ops: 'o', ledger: 'l' }, ['opsToken', 'ledgerToken'], OPS, [...OPS, { ledgerToken: [] }]],
+  ['one token', { ops: 'o', ledger: null }, ['opsToken'], OPS, OPS],
+  ['no token', { ops: null, ledger: null }, [], undefined, undefined],
+])(
+  'The OpenAPI page of a console with %s says which token each route takes',
+  async (_what, tokens, declared, ops, ledger) => {
+    const app = await consoleOf(tokens);
+    onTestFinished(() => app.close());
+    await app.ready();
+    const { routes, securitySchemes } = publishedApi(app);
+    expect(Object.keys(securitySchemes)).toEqual(declared);
+    for (const scheme of Object.values(securitySchemes))
+      expect(scheme).toMatchObject({ type: 'http', scheme: 'bearer' });
+    const isOfLedger = (name: string) => name.includes(' /v1/producers/');
+    expect(routes.filter(({ name }) => isOfLedger(name)).length).toBeGreaterThan(5);
+    for (const { name, operation } of routes)
+      expect([name, operation.security]).toEqual([name, isOfLedger(name) ? ledger : ops]);
   },
 );

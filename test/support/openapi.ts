@@ -9,10 +9,13 @@ interface Media {
 }
 
 interface Operation {
+  readonly requestBody?: { readonly content?: Readonly<Record<string, Media>> };
+  readonly security?: readonly Readonly<Record<string, readonly string[]>>[];
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>>;
 }
 
 interface OpenApi {
+  readonly components?: { readonly securitySchemes?: Readonly<Record<string, Json>> };
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
 
@@ -30,13 +33,14 @@ export interface PublishedApi {
   readonly routes: readonly { readonly name: string; readonly operation: Operation }[];
   /** Throws where an answer is not what the OpenAPI page says: route, status, media type and shape. */
   check(request: { readonly method: string; readonly url: string }, answer: Answer): void;
-  /** What is wrong with the examples of the page: each answer needs one, and it fits the answer's schema. */
+  readonly securitySchemes: Readonly<Record<string, Json>>;
+  /** What is wrong with the examples of the page: each request's body and each answer needs one, and it fits its schema. */
   wrongExamples(): readonly string[];
 }
 
 /** The OpenAPI page of an application that is ready: one with the plugin for it, as all of ours have. */
 export function publishedApi(app: object): PublishedApi {
-  const { paths } = (app as { swagger(): unknown }).swagger() as OpenApi;
+  const { components = {}, paths } = (app as { swagger(): unknown }).swagger() as OpenApi;
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
   const compiled = new Map<Json, ValidateFunction>();
   const errorsOf = (schema: Json, value: unknown): string | null => {
@@ -51,8 +55,17 @@ export function publishedApi(app: object): PublishedApi {
       operation,
     })),
   );
+  const wrongIn = (place: string, media: Media): readonly string[] => {
+    const examples = examplesOf(media);
+    if (examples.length === 0) return [`${place}: no example`];
+    return examples.flatMap((example) => {
+      const errors = errorsOf(media.schema, example);
+      return errors === null ? [] : [`${place}: ${errors}`];
+    });
+  };
   return {
     routes,
+    securitySchemes: components.securitySchemes ?? {},
     check({ method, url }, { status, contentType, body }) {
       const route = routes.find(({ pattern }) => pattern.test(`${method} ${url}`));
       if (route === undefined) {
@@ -72,18 +85,14 @@ export function publishedApi(app: object): PublishedApi {
         throw new Error(`${route.name} answered ${status} in another shape than the OpenAPI page says: ${errors}`);
     },
     wrongExamples() {
-      return routes.flatMap(({ name, operation }) =>
-        Object.entries(operation.responses).flatMap(([status, { content = {} }]) =>
-          Object.entries(content).flatMap(([type, media]) => {
-            const examples = examplesOf(media);
-            if (examples.length === 0 && status !== '304') return [`${name} ${status} ${type}: no example`];
-            return examples.flatMap((example) => {
-              const errors = errorsOf(media.schema, example);
-              return errors === null ? [] : [`${name} ${status} ${type}: ${errors}`];
-            });
-          }),
-        ),
-      );
+      return routes.flatMap(({ name, operation: { requestBody = {}, responses } }) => [
+        ...Object.entries(requestBody.content ?? {}).flatMap(([type, media]) => wrongIn(`${name} body ${type}`, media)),
+        ...Object.entries(responses)
+          .filter(([status]) => status !== '304')
+          .flatMap(([status, { content = {} }]) =>
+            Object.entries(content).flatMap(([type, media]) => wrongIn(`${name} ${status} ${type}`, media)),
+          ),
+      ]);
     },
   };
 }

@@ -19,6 +19,8 @@ export interface HttpAppOptions {
   /** Of the OpenAPI page at `/docs`. */
   readonly title: string;
   readonly description: string;
+  /** How callers prove who they are, as the OpenAPI page has it; each route names what it needs in its schema. */
+  readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>;
   readonly logger: Logger;
   /** Null, or left out: requests have no spans. */
   readonly tracing?: Tracing | null;
@@ -28,6 +30,13 @@ export interface HttpAppOptions {
   /** Larger bodies are answered 413 without being read to their end. */
   readonly bodyBytesMax: number;
   readonly errorProblem: ErrorProblem;
+}
+
+/** A bearer token. */
+interface SecurityScheme {
+  readonly type: 'http';
+  readonly scheme: 'bearer';
+  readonly description: string;
 }
 
 /** Longest path parameter: 200 UTF-16 code units, percent-encoded, with room to be refused with a reason. */
@@ -40,7 +49,8 @@ const UNLIMITED: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']
  * error, `/livez`, `/readyz`, `/metrics`, and the OpenAPI page of the routes that are registered afterwards.
  */
 export async function createHttpApp(options: HttpAppOptions): Promise<FastifyInstance> {
-  const { description, errorProblem, title, tracing = null } = options;
+  const { description, errorProblem, securitySchemes, title, tracing = null } = options;
+  const components = securitySchemes === undefined ? {} : { components: { securitySchemes } };
   const loggerInstance: FastifyBaseLogger = options.logger;
   const app = fastify({
     loggerInstance,
@@ -64,7 +74,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   await app.register(helmet);
   await limitRequests(app, options.requestsPerMinuteMax);
   await app.register(swagger, {
-    openapi: { info: { title, version: '1', description } },
+    openapi: { info: { title, version: '1', description }, ...components },
     transform: jsonSchemaTransform,
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });

@@ -51,14 +51,20 @@ export const groupParams = producerParams.extend({
     .describe('The consumer group.'),
 });
 
-export const publishedRequest = z.strictObject({
-  topics,
-  // An overlap before the beginning is a moment too.
-  afterMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
-  lagMs: z.number().min(0).max(DAY_MS),
-  limit: z.int().min(1).max(PAGE_MAX),
-  withArchive: z.boolean(),
-});
+export const publishedRequest = z
+  .strictObject({
+    topics,
+    // An overlap before the beginning is a moment too.
+    afterMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
+    lagMs: z.number().min(0).max(DAY_MS),
+    limit: z.int().min(1).max(PAGE_MAX),
+    withArchive: z.boolean(),
+  })
+  .meta({
+    examples: [
+      { topics: ['orders-events'], afterMs: 1_764_504_000_000, lagMs: 10_000, limit: 1_000, withArchive: false },
+    ],
+  });
 
 export const publishedAnswer = z
   .object({
@@ -76,18 +82,22 @@ export const publishedAnswer = z
     ],
   });
 
-export const countRequest = z.strictObject({
-  afterMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
-});
+export const countRequest = z
+  .strictObject({
+    afterMs: z.number().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER),
+  })
+  .meta({ examples: [{ afterMs: 1_764_504_000_000 }] });
 
 export const countAnswer = z.object({ rows: z.int().min(0) }).meta({ examples: [{ rows: 1200 }] });
 
-export const versionsRequest = z.strictObject({
-  places: z
-    .array(z.strictObject({ aggregate: aggregateKey, version }))
-    .min(1)
-    .max(PLACES_MAX),
-});
+export const versionsRequest = z
+  .strictObject({
+    places: z
+      .array(z.strictObject({ aggregate: aggregateKey, version }))
+      .min(1)
+      .max(PLACES_MAX),
+  })
+  .meta({ examples: [{ places: [{ aggregate: 'orders/order/o-1', version: 1 }] }] });
 
 export const versionsAnswer = z
   .object({
@@ -108,13 +118,15 @@ export const versionsAnswer = z
   })
   .meta({ examples: [{ answers: [{ kind: 'deleted' }] }] });
 
-export const registerRequest = z.strictObject({
-  topics,
-  from: z.enum(['beginning', 'now']),
-  unavailable: z
-    .enum(['refuse', 'accept'])
-    .describe('Whether a start from the beginning takes what retention has left, where it has deleted something.'),
-});
+export const registerRequest = z
+  .strictObject({
+    topics,
+    from: z.enum(['beginning', 'now']),
+    unavailable: z
+      .enum(['refuse', 'accept'])
+      .describe('Whether a start from the beginning takes what retention has left, where it has deleted something.'),
+  })
+  .meta({ examples: [{ topics: ['orders-events'], from: 'beginning', unavailable: 'refuse' }] });
 
 export const registerAnswer = z
   .object({
@@ -132,11 +144,13 @@ export const registerAnswer = z
   })
   .meta({ examples: [{ starting: { sinceMs: 1_764_504_000_000, starts: 'at-heads' }, topicsRemoved: [] }] });
 
-export const headsRequest = z.strictObject({
-  behind: z.string().max(10_000),
-  limit: z.int().min(1).max(HEADS_MAX),
-  starts: z.enum(['at-heads', 'behind-deleted']),
-});
+export const headsRequest = z
+  .strictObject({
+    behind: z.string().max(10_000),
+    limit: z.int().min(1).max(HEADS_MAX),
+    starts: z.enum(['at-heads', 'behind-deleted']),
+  })
+  .meta({ examples: [{ behind: '', limit: 200, starts: 'at-heads' }] });
 
 export const headsAnswer = z
   .object({
@@ -146,7 +160,7 @@ export const headsAnswer = z
   })
   .meta({ examples: [{ starts: [{ aggregate: 'orders/order/o-1', version: 3 }], next: null }] });
 
-export const startedRequest = z.strictObject({ sinceMs: moment });
+export const startedRequest = z.strictObject({ sinceMs: moment }).meta({ examples: [{ sinceMs: 1_764_504_000_000 }] });
 
 export const standingAnswer = z
   .object({
@@ -156,7 +170,9 @@ export const standingAnswer = z
   })
   .meta({ examples: [{ state: 'live', watermarkMs: 1_764_504_000_000, topics: ['orders-events'] }] });
 
-export const claimRequest = z.strictObject({ owner: text, durationMs: z.int().min(1).max(DAY_MS) });
+export const claimRequest = z
+  .strictObject({ owner: text, durationMs: z.int().min(1).max(DAY_MS) })
+  .meta({ examples: [{ owner: 'inventory-worker-1', durationMs: 30_000 }] });
 
 export const claimAnswer = z
   .discriminatedUnion('kind', [
@@ -181,6 +197,8 @@ export const claimAnswer = z
     ],
   });
 
-export const watermarkRequest = z.strictObject({ toMs: moment, floorMs: moment });
-export const releaseRequest = z.strictObject({ owner: text });
+export const watermarkRequest = z
+  .strictObject({ toMs: moment, floorMs: moment })
+  .meta({ examples: [{ toMs: 1_764_504_060_000, floorMs: 1_764_504_000_000 }] });
+export const releaseRequest = z.strictObject({ owner: text }).meta({ examples: [{ owner: 'inventory-worker-1' }] });
 export const done = z.strictObject({}).meta({ examples: [{}] });

@@ -10,7 +10,7 @@ import { questionRoutes } from '../ops/question-routes.js';
 import { retentionRoute } from '../ops/retention-route.js';
 import type { Tokens } from '../tokens.js';
 import { groupRoutes } from './group-routes.js';
-import { guard } from './guard.js';
+import { guard, securityOf, securitySchemesOf } from './guard.js';
 import { ledgerRoutes } from './ledger-routes.js';
 import { errorProblem, producerUnknown } from './problems.js';
 
@@ -42,6 +42,7 @@ export async function buildConsole({
     title: 'nightporter ops',
     description: DESCRIPTION,
     errorProblem,
+    ...securitySchemesOf(tokens),
   });
   const producerOf = (name: string): Producer => {
     const producer = producers.get(name);
@@ -51,6 +52,7 @@ export async function buildConsole({
   await app.register(
     async (scope) => {
       scope.addHook('onRequest', guard('ledger', tokens));
+      scope.addHook('onRoute', securityOf('ledger', tokens));
       await scope.register(ledgerRoutes, { producerOf });
       await scope.register(groupRoutes, { producerOf });
     },
@@ -59,6 +61,7 @@ export async function buildConsole({
   await app.register(
     async (scope) => {
       scope.addHook('onRequest', guard('ops', tokens));
+      scope.addHook('onRoute', securityOf('ops', tokens));
       for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes, groupActionRoutes])
         await scope.register(routes, { operations });
       await scope.register(retentionRoute, { operations, archive });

@@ -1,5 +1,5 @@
-import { ProblemError } from '@nightporter/http';
-import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
+import { ProblemError, type HttpAppOptions } from '@nightporter/http';
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler, onRouteHookHandler } from 'fastify';
 import { accessOf, isLoopback, type Scope, type Tokens } from '../tokens.js';
 import { problem } from './problems.js';
 
@@ -9,6 +9,23 @@ export function guard(scope: Scope, tokens: Tokens): onRequestAsyncHookHandler {
     if (tokens.ops === null) assertLocal(request);
     else assertAllowed(request, reply, { scope, tokens });
     await Promise.resolve();
+  };
+}
+
+/** What the OpenAPI page says of the tokens that this server takes; nothing where it has none. */
+export function securitySchemesOf({ ledger, ops }: Tokens): Pick<HttpAppOptions, 'securitySchemes'> {
+  if (ops === null) return {};
+  const bearer = { type: 'http', scheme: 'bearer' } as const;
+  const opsToken = { ...bearer, description: 'OPS_TOKEN of this server: for everything.' };
+  const ledgerToken = { ...bearer, description: 'LEDGER_TOKEN of this server: for producers’ ledgers alone.' };
+  return { securitySchemes: ledger === null ? { opsToken } : { opsToken, ledgerToken } };
+}
+
+/** Has each route of a scope say on the OpenAPI page which of the tokens `guard` takes for it. */
+export function securityOf(scope: Scope, { ledger, ops }: Tokens): onRouteHookHandler {
+  const either = scope === 'ledger' && ledger !== null ? [{ opsToken: [] }, { ledgerToken: [] }] : [{ opsToken: [] }];
+  return (route) => {
+    if (ops !== null) route.schema = { ...route.schema, security: either };
   };
 }
 

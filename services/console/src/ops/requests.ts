@@ -62,18 +62,34 @@ export const auditQuery = z.strictObject({
   group: line(120).optional(),
 });
 
+/** As the examples of answers have it. */
+const EVENT_ID = '019a0000-0000-7000-8000-000000000001';
+const ADA = { by: 'ada', reason: 'the product is in the catalogue now' };
+
 /** Who decides, and why: it goes on record with what was done. */
 const decision = { by: line(200), reason: line(2_000) };
 
 /** What cannot be undone names once more what it is done to. */
 const confirm = line(1_000).describe('The id that is in the path, once more: what this does cannot be undone.');
 
-export const decisionBody = z.strictObject(decision);
-export const confirmedBody = z.strictObject({ ...decision, confirm });
-export const targetBody = z.strictObject({ ...decision, revision: z.int().min(0) });
-export const confirmedTargetBody = targetBody.extend({ confirm });
-export const editBody = confirmedTargetBody.extend({ data: z.json() });
-export const dismissBody = z.strictObject({ ...decision, count: z.int().min(1), confirm });
+/** What a body holds is JSON already; a schema that says so refers to itself, which the OpenAPI page does not resolve. */
+const anything = z.unknown().refine((value) => value !== undefined, { error: 'is needed' });
+const target = { ...decision, revision: z.int().min(0) };
+
+export const decisionBody = z.strictObject(decision).meta({ examples: [ADA] });
+export const confirmedBody = z
+  .strictObject({ ...decision, confirm })
+  .meta({ examples: [{ ...ADA, confirm: EVENT_ID }] });
+export const targetBody = z.strictObject(target).meta({ examples: [{ ...ADA, revision: 3 }] });
+export const confirmedTargetBody = z
+  .strictObject({ ...target, confirm })
+  .meta({ examples: [{ ...ADA, revision: 3, confirm: EVENT_ID }] });
+export const editBody = z
+  .strictObject({ ...target, confirm, data: anything })
+  .meta({ examples: [{ ...ADA, revision: 3, confirm: EVENT_ID, data: { orderId: 'o-1', lines: [] } }] });
+export const dismissBody = z
+  .strictObject({ ...decision, count: z.int().min(1), confirm })
+  .meta({ examples: [{ ...ADA, count: 2, confirm: EVENT_ID }] });
 export const selection = {
   into: z
     .enum(['what-is-missing', 'new-group'])
@@ -87,28 +103,43 @@ export const selection = {
   publishedBefore: moment.optional(),
   topics: z.array(line(127)).min(1).max(100).optional().describe('Of a group that is new: what it reads.'),
 };
-export const planBody = z.strictObject(selection);
-export const replayBody = z.strictObject({
-  ...decision,
-  ...selection,
-  ratePerSecond: z.int().min(1).max(100_000).optional(),
-});
-export const removalBody = z.strictObject({
-  ...decision,
-  confirm,
-  withData: z.boolean().default(false).describe('Whether what the group knows of every event goes too, for good.'),
-});
+/** `example`, since zod leaves the `examples` of what it transforms out of what goes in. */
+export const planBody = z.strictObject(selection).meta({ example: { aggregates: ['orders/order/o-1'] } });
+export const replayBody = z
+  .strictObject({
+    ...decision,
+    ...selection,
+    ratePerSecond: z.int().min(1).max(100_000).optional(),
+  })
+  .meta({ example: { ...ADA, publishedFrom: '2026-11-30T12:00:00Z', ratePerSecond: 500 } });
+export const removalBody = z
+  .strictObject({
+    ...decision,
+    confirm,
+    withData: z.boolean().default(false).describe('Whether what the group knows of every event goes too, for good.'),
+  })
+  .meta({ examples: [{ ...ADA, confirm: 'inventory', withData: false }] });
 export const outboxParams = z.strictObject({ producer: line(38) });
-export const retentionBody = z.strictObject({
-  ...decision,
-  confirm,
-  to: z.enum(['delete', 'collections', 'files']),
-  bucket: z.enum(['day', 'month']).default('day'),
-  afterHours: z.int().min(0).max(876_000).default(168),
-  archiveDays: z.int().min(0).max(36_500).nullable().default(null).describe('How long archives stay; null: for ever.'),
-  force: z
-    .boolean()
-    .default(false)
-    .describe('Rows that groups have not passed go too: what they miss is lost to them.'),
-});
-export const pauseBody = z.strictObject({ ...decision, topic: line(127).nullable().default(null) });
+export const retentionBody = z
+  .strictObject({
+    ...decision,
+    confirm,
+    to: z.enum(['delete', 'collections', 'files']),
+    bucket: z.enum(['day', 'month']).default('day'),
+    afterHours: z.int().min(0).max(876_000).default(168),
+    archiveDays: z
+      .int()
+      .min(0)
+      .max(36_500)
+      .nullable()
+      .default(null)
+      .describe('How long archives stay; null: for ever.'),
+    force: z
+      .boolean()
+      .default(false)
+      .describe('Rows that groups have not passed go too: what they miss is lost to them.'),
+  })
+  .meta({ examples: [{ ...ADA, confirm: 'orders', to: 'collections', afterHours: 336 }] });
+export const pauseBody = z
+  .strictObject({ ...decision, topic: line(127).nullable().default(null) })
+  .meta({ examples: [{ ...ADA, topic: 'orders-events' }] });

@@ -37,29 +37,43 @@ const orderLine = z.strictObject({
   unitPriceMinor: minorUnits.describe('Price of one piece in minor units (cents).'),
 });
 
-export const createOrderBody = z.strictObject({
-  orderId: orderId.optional().describe('Chosen by the caller, or left out.'),
-  customerId: identifier,
-  currency,
-  lines: z
-    .array(orderLine)
-    .min(1)
-    .max(100)
-    .refine((lines) => Number.isSafeInteger(totalOf(lines)), {
-      error: `must add up to at most ${Number.MAX_SAFE_INTEGER} minor units`,
-    }),
-});
+export const createOrderBody = z
+  .strictObject({
+    orderId: orderId.optional().describe('Chosen by the caller, or left out.'),
+    customerId: identifier,
+    currency,
+    lines: z
+      .array(orderLine)
+      .min(1)
+      .max(100)
+      .refine((lines) => Number.isSafeInteger(totalOf(lines)), {
+        error: `must add up to at most ${Number.MAX_SAFE_INTEGER} minor units`,
+      }),
+  })
+  .meta({
+    examples: [
+      { customerId: 'ada', currency: 'EUR', lines: [{ productId: 'apple', quantity: 2, unitPriceMinor: 250 }] },
+    ],
+  });
 
-export const payOrderBody = z.strictObject({
-  transactionId: identifier.describe(
-    "The payment provider's number: the same number again is a repeat, not a second payment.",
-  ),
-  amountMinor: minorUnits.optional().describe('Where given, it must be the exact total of the order.'),
-});
+export const payOrderBody = z
+  .strictObject({
+    transactionId: identifier.describe(
+      "The payment provider's number: the same number again is a repeat, not a second payment.",
+    ),
+    amountMinor: minorUnits.optional().describe('Where given, it must be the exact total of the order.'),
+  })
+  .meta({ examples: [{ transactionId: 't-1', amountMinor: 500 }] });
 
-export const cancelOrderBody = z.strictObject({ reason: line(1000).optional() }).nullish();
+export const cancelOrderBody = z
+  .strictObject({ reason: line(1000).optional() })
+  .nullish()
+  .meta({ examples: [{ reason: 'ordered twice' }] });
 
-export const completeOrderBody = z.strictObject({}).nullish();
+export const completeOrderBody = z
+  .strictObject({})
+  .nullish()
+  .meta({ examples: [{}] });
 
 export const orderParams = z.strictObject({ orderId });
 
@@ -108,14 +122,16 @@ const order = z.object({
 
 export const orderAnswer = order.meta({ examples: [EXAMPLE_ORDER] });
 
-export const paymentCallbackBody = z.strictObject({
-  orderId,
-  paymentTransactionNo: identifier.describe(
-    "The payment provider's number: it stands for this one payment for ever, and the same callback gets the same answer.",
-  ),
-  amountMinor: minorUnits.describe('What was paid, in minor units (cents).'),
-  currency,
-});
+export const paymentCallbackBody = z
+  .strictObject({
+    orderId,
+    paymentTransactionNo: identifier.describe(
+      "The payment provider's number: it stands for this one payment for ever, and the same callback gets the same answer.",
+    ),
+    amountMinor: minorUnits.describe('What was paid, in minor units (cents).'),
+    currency,
+  })
+  .meta({ examples: [{ orderId: 'o-1', paymentTransactionNo: 't-1', amountMinor: 500, currency: 'EUR' }] });
 
 export const paymentAnswer = z
   .object({
