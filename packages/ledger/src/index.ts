@@ -68,3 +68,10 @@ export {
 export { operatorActions, type ActionRecord } from './questions/records.js';
 export { doctor, type Examination } from './doctor/doctor.js';
 export type { Finding } from './doctor/judge.js';
+export { type SloVerdict, type SloWindow } from './slo/judge.js';
+export {
+  serviceLevel,
+  type GroupServiceLevel,
+  type ServiceLevel,
+  type ServiceLevelRequest,
+} from './slo/service-level.js';

@@ -20,9 +20,7 @@ export const SLO: Dashboard = {
       'Burn rate',
       'short',
       '1 spends the budget exactly in 30 days; 14.4 over an hour and 6 over six hours call somebody.',
-      query('nightporter:slo_late:ratio_rate1h / 0.005', '1 h {{group}}'),
-      query('nightporter:slo_late:ratio_rate6h / 0.005', '6 h {{group}}'),
-      query('nightporter:slo_late:ratio_rate3d / 0.005', '3 d {{group}}'),
+      query('nightporter:slo_burn_rate{window=~"1h|6h|3d"}', '{{window}} {{group}}'),
     ),
     graph(
       'Late per second',

@@ -12,6 +12,7 @@ import { outboxCommand } from './commands/outbox.js';
 import { relayCommand } from './commands/relay.js';
 import { replayCommand } from './commands/replay.js';
 import { searchCommand } from './commands/search.js';
+import { sloCommand } from './commands/slo.js';
 import { statusCommand } from './commands/status.js';
 import { tailCommand } from './commands/tail.js';
 import { timelineCommand } from './commands/timeline.js';
@@ -30,6 +31,7 @@ export function createProgram(cli: Cli): Command {
     .addCommand(aggregateCommand(cli))
     .addCommand(searchCommand(cli))
     .addCommand(auditCommand(cli))
+    .addCommand(sloCommand(cli))
     .addCommand(doctorCommand(cli))
     .addCommand(tailCommand(cli))
     .addCommand(outboxCommand(cli))

@@ -28,6 +28,7 @@ export const answers = {
   timeline: answering(questions.timeline, examples.timeline),
   history: answering(questions.history, examples.history),
   audit: answering(questions.audit, examples.audit),
+  slo: answering(questions.slo, examples.slo),
   findings: answering(questions.findings, examples.findings),
   actions: answering(questions.actions, examples.actions),
   outboxRows: answering(acts.outboxRows, examples.outboxRows),

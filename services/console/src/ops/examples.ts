@@ -144,6 +144,36 @@ export const audit = {
   notes: [],
 };
 
+const sloFigures = {
+  settled: 4_000,
+  within: 3_990,
+  share: 0.9975,
+  p50Ms: 11,
+  p99Ms: 240,
+  budgetLeft: 0.5,
+  burnRate: 0.5,
+  notKnown: 0,
+  isWhole: true,
+};
+
+export const slo = {
+  objective: 0.995,
+  thresholdMs: 5_000,
+  groups: [
+    {
+      group: 'inventory',
+      verdict: { kind: 'ok' },
+      windows: [
+        { window: '1h', ...sloFigures },
+        { window: '3d', ...sloFigures, isWhole: false },
+      ],
+      sample: { records: 20_000, completeFrom: committedAt },
+      notes: [],
+    },
+  ],
+  notKnown: [],
+};
+
 export const findings = {
   findings: [
     {

@@ -1,5 +1,14 @@
 import { ProblemError } from '@nightporter/http';
-import { aggregateHistory, audit, doctor, operatorActions, search, status, timeline } from '@nightporter/ledger';
+import {
+  aggregateHistory,
+  audit,
+  doctor,
+  operatorActions,
+  search,
+  serviceLevel,
+  status,
+  timeline,
+} from '@nightporter/ledger';
 import { eventId, type AggregateKey } from '@nightporter/protocol';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import { problem } from '../http/problems.js';
@@ -57,6 +66,22 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
         reply.raw.once('close', signal.stop);
         const request = { full, signal: signal.signal, ...(group === undefined ? {} : { groups: [group] }) };
         return audit(await operations.deployment(), request);
+      }),
+  );
+
+  app.get(
+    '/slo',
+    {
+      schema: {
+        ...ask('Whether each group settles events in time, by windows, and what that calls for', answers.slo),
+        querystring: requests.sloQuery,
+      },
+    },
+    async ({ query: { group, sample, thresholdSeconds } }) =>
+      serviceLevel(await operations.deployment(), {
+        thresholdMs: thresholdSeconds * 1_000,
+        recordsMax: sample,
+        ...(group === undefined ? {} : { group }),
       }),
   );
 

@@ -170,6 +170,40 @@ export const audit = z.object({
   notes: z.array(z.string()),
 });
 
+const figure = z.number().nullable();
+const sloWindow = z.enum(['5m', '30m', '1h', '6h', '24h', '3d']);
+
+export const slo = z.object({
+  objective: z.number(),
+  thresholdMs: z.number(),
+  groups: z.array(
+    z.object({
+      group: z.string(),
+      verdict: z.union([
+        z.object({ kind: z.enum(['page', 'ticket']), long: sloWindow, short: sloWindow, factor: z.number() }),
+        z.object({ kind: z.enum(['ok', 'nothing-settled']) }),
+      ]),
+      windows: z.array(
+        z.object({
+          window: sloWindow,
+          settled: count,
+          within: count,
+          share: figure,
+          p50Ms: figure,
+          p99Ms: figure,
+          budgetLeft: figure.describe('Part of what may be late in this window that is left; negative when more was.'),
+          burnRate: figure.describe('Late events as a multiple of those that may be.'),
+          notKnown: count.describe('Settled too, but when they were committed could not be found out.'),
+          isWhole: z.boolean().describe('Whether all of the window was read; else the figures are of its later part.'),
+        }),
+      ),
+      sample: z.object({ records: count, completeFrom: moment.nullable() }),
+      notes: z.array(z.string()),
+    }),
+  ),
+  notKnown,
+});
+
 export const findings = z.object({
   findings: z.array(
     z.object({

@@ -62,6 +62,17 @@ export const auditQuery = z.strictObject({
   group: line(120).optional(),
 });
 
+export const sloQuery = z.strictObject({
+  group: line(120).optional(),
+  thresholdSeconds: z.coerce
+    .number()
+    .min(0.001)
+    .max(3_600)
+    .default(5)
+    .describe('From commit to settled; the default is that of SLO_LATENCY_MS.'),
+  sample: whole(1, 100_000, 20_000).describe('Records of each inbox that are read at most, the newest.'),
+});
+
 /** As the examples of answers have it. */
 const EVENT_ID = '019a0000-0000-7000-8000-000000000001';
 const ADA = { by: 'ada', reason: 'the product is in the catalogue now' };
