@@ -1,140 +1,65 @@
-import { connectMongo, CONSUMER_COLLECTIONS } from '@nightporter/mongo';
-import { HTTP_METRICS } from '@nightporter/http';
-import { RELAY_METRICS } from '@nightporter/relay-service';
-import { METRIC_LABELS, PROCESS_METRICS, type MetricTable } from '@nightporter/runtime';
-import { CONSUMER_METRICS } from '@nightporter/worker';
+import { connectMongo } from '@nightporter/mongo';
+import { METRIC_LABELS, PROCESS_METRICS } from '@nightporter/runtime';
 import type { MongoClient } from 'mongodb';
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import parse, { type MetricFamily } from 'parse-prometheus-text-format';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { prometheusFiles, prometheusRules } from '../../scripts/src/promql.js';
 import { showFigures } from '../support/figures.js';
-import { createGroup, createTopic, sharedStack, uniqueName } from '../support/stack.js';
-import { buildPrograms, runService, until, untilReady, type Program, type ServiceName } from './programs.js';
+import { sharedStack } from '../support/stack.js';
+import { GROUPS, ORDERS, SERVICES, TABLES, startMetricsShop, type MetricsShop } from './metrics-shop.js';
+import type { Scrapes } from './metrics-scrapes.js';
+import { builtFile } from './programs.js';
 
-const ORDERS = 3;
-const order = { customerId: 'c', currency: 'EUR', lines: [{ productId: 'apple', quantity: 1, unitPriceMinor: 10 }] };
-const SERVICES = ['orders-api', 'relay', 'inventory-worker'] as const satisfies readonly ServiceName[];
-type Service = (typeof SERVICES)[number];
-
-const OWN_TABLE: Readonly<Record<Service, MetricTable>> = {
-  'orders-api': HTTP_METRICS,
-  relay: RELAY_METRICS,
-  'inventory-worker': CONSUMER_METRICS,
+/** What operators are promised to see, and the metrics that show it. */
+const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
+  'outbox: events by status': ['nightporter_outbox_events'],
+  'outbox: age of the oldest that is pending': ['nightporter_outbox_oldest_age_seconds'],
+  'outbox: delay until published': ['nightporter_outbox_publish_delay_seconds'],
+  'outbox: success rate of publishing': ['nightporter_relay_sends_total'],
+  'outbox: retries': ['nightporter_relay_retries_total'],
+  'outbox: rate of publishing': ['nightporter_relay_marks_total'],
+  'relay: state': ['nightporter_relay_shard_state'],
+  'relay: lag behind the cluster': ['nightporter_relay_lag_seconds'],
+  'relay: age of the resume token': ['nightporter_relay_token_age_seconds'],
+  'relay: headroom of the oplog': ['nightporter_relay_oplog_headroom_seconds'],
+  'relay: restarts': ['process_start_time_seconds', 'nightporter_relay_streams_opened_total'],
+  'relay: take-overs': ['nightporter_relay_takeovers_total', 'nightporter_relay_epoch'],
+  'relay: repairs': ['nightporter_relay_repairs_total', 'nightporter_relay_repaired_rows_total'],
+  'relay: failures of sends': ['nightporter_relay_sends_total'],
+  'relay: failures of decoding': ['nightporter_relay_decode_failures_total'],
+  'relay: window': ['nightporter_relay_window_rows', 'nightporter_relay_window_max_rows'],
+  'consumer: lag': ['nightporter_consumer_watermark_lag_seconds'],
+  'consumer: success and failure rate': ['nightporter_consumer_settled_total', 'nightporter_consumer_failures_total'],
+  'consumer: duration of handlers': ['nightporter_consumer_handler_duration_seconds'],
+  'consumer: duplicates': ['nightporter_consumer_duplicates_total'],
+  'consumer: conflicts': ['nightporter_consumer_conflicts_total'],
+  'consumer: gaps': ['nightporter_consumer_parkings_total', 'nightporter_consumer_versions_unavailable_total'],
+  'consumer: parked, the retry queue and dead letters': ['nightporter_consumer_parked_events'],
+  'consumer: new dead letters': ['nightporter_consumer_dead_letters_total'],
+  'consumer: the oldest that is not consumed': ['nightporter_consumer_oldest_unconsumed_seconds'],
+  'consumer: latency from commit to settled': ['nightporter_consumer_end_to_end_latency_seconds'],
+  'consumer: service level': ['nightporter_consumer_slo_events_total', 'nightporter_consumer_slo_latency_seconds'],
 };
 
 /** Labels that Node's own metrics have, and the parser's of histograms and summaries. */
 const NODE_LABELS = ['le', 'quantile', 'kind', 'type', 'space', 'version', 'major', 'minor', 'patch'];
 
 let client: MongoClient;
-const running: Program[] = [];
-const texts = new Map<Service, string>();
-const names = { orders: uniqueName('o'), inventory: uniqueName('i'), relay: uniqueName('r'), group: uniqueName('g') };
+let shop: MetricsShop;
+let scrapes: Scrapes;
 
 beforeAll(async () => {
-  buildPrograms('services/orders-api', 'services/relay', 'services/inventory-worker');
   client = await connectMongo({ uri: sharedStack().mongodbUri });
-  await createTopic({ name: 'orders-events' });
-  await createTopic({ name: 'inventory-events' });
-  await createGroup({ name: names.group, topics: ['orders-events'] });
-  const urls = new Map<Service, string>();
-  await Promise.all(SERVICES.map(async (name) => urls.set(name, await untilReady(start(name)))));
-  for (let index = 0; index < ORDERS; index += 1) await post(`${urls.get('orders-api')!}/orders`, order);
-  const inbox = client.db(names.inventory).collection(CONSUMER_COLLECTIONS.inbox);
-  await until('the orders are settled', async () => (await inbox.countDocuments()) === ORDERS);
-  const scrape = async (name: Service): Promise<void> => {
-    const answer = await fetch(`${urls.get(name)!}/metrics`, { signal: AbortSignal.timeout(10_000) });
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([
-      200,
-      'text/plain; version=0.0.4; charset=utf-8',
-    ]);
-    texts.set(name, await answer.text());
-  };
-  // What is read on a schedule, and what was marked last, shows a little later.
-  await until('everything that was published is counted', async () => {
-    await Promise.all(SERVICES.map(scrape));
-    const isMarked = valueOf('relay', 'nightporter_relay_marks_total', { outcome: 'published' }) >= 2 * ORDERS;
-    return isMarked && valueOf('relay', 'nightporter_outbox_events', {}) === 0 && unseen('relay').length === 0;
-  });
+  shop = await startMetricsShop(client);
+  scrapes = shop.scrapes;
 });
 afterAll(async () => {
-  await Promise.all(running.splice(0).map((program) => program.destroy()));
+  await shop.stop();
   await client.close();
 });
-
-function start(name: Service): Program {
-  const { mongodbUri, rocketmqEndpoints } = sharedStack();
-  const own: Record<Service, Record<string, string>> = {
-    'orders-api': { MONGODB_DB: names.orders },
-    relay: {
-      MONGODB_DB: names.relay,
-      OUTBOX_NAMESPACES: `${names.orders}.outbox,${names.inventory}.outbox`,
-      LEASE_MS: '7000',
-      SHARDS: '2',
-    },
-    'inventory-worker': {
-      MONGODB_DB: names.inventory,
-      ORDERS_DB: names.orders,
-      GROUP: names.group,
-      STOCK: 'apple=1000',
-    },
-  };
-  const program = runService(name, {
-    MONGODB_URI: mongodbUri,
-    ROCKETMQ_ENDPOINTS: rocketmqEndpoints,
-    ...own[name],
-  });
-  running.push(program);
-  return program;
-}
-
-async function post(url: string, body: unknown): Promise<void> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-    signal: AbortSignal.timeout(30_000),
-  });
-  if (!response.ok) throw new Error(`${url} answered ${response.status} ${await response.text()}`);
-}
-
-function familiesOf(service: Service): ReadonlyMap<string, MetricFamily> {
-  return new Map(parse(texts.get(service) ?? '').map((family) => [family.name, family]));
-}
-
-interface Sample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-/** Line by line, since the parser drops the labels of histograms. */
-function samplesOf(service: Service): readonly Sample[] {
-  const lines = (texts.get(service) ?? '').split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return lines.map((line) => {
-    const [, name = '', labels = '', value = ''] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
-    const pairs = [...labels.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, text]) => [label, text]);
-    return { name, labels: Object.fromEntries(pairs) as Record<string, string>, value: Number(value) };
-  });
-}
-
-/** The sum over all series with these labels; NaN where there are none. */
-function valueOf(service: Service, name: string, labels: Readonly<Record<string, string>>): number {
-  const found = samplesOf(service).filter(
-    (sample) => sample.name === name && Object.entries(labels).every(([label, text]) => sample.labels[label] === text),
-  );
-  return found.length === 0 ? Number.NaN : found.reduce((sum, { value }) => sum + value, 0);
-}
-
-/** Metrics of the service's tables without any sample. */
-function unseen(service: Service): readonly string[] {
-  const families = familiesOf(service);
-  const declared = [...Object.values(PROCESS_METRICS), ...Object.values(OWN_TABLE[service])];
-  return declared.map(({ name }) => name).filter((name) => (families.get(name)?.metrics ?? []).length === 0);
-}
 
 const promtool = spawnSync('promtool', ['--version']);
 const HELD_MINUTES = 60;
@@ -146,7 +71,7 @@ function alarmsOf(
 ): { readonly status: number | null; readonly fired: readonly string[] } {
   const series = SERVICES.flatMap((service) => {
     const place = { job: 'nightporter', instance: service };
-    const all = [{ name: 'up', labels: {}, value: 1 }, ...samplesOf(service)];
+    const all = [{ name: 'up', labels: {}, value: 1 }, ...scrapes.samplesOf(service)];
     return all.map(({ labels, name, value }) => {
       const written = Object.entries({ ...labels, ...place }).map(([label, text]) => `${label}="${text}"`);
       return { series: `${name}{${written.join(',')}}`, values: `${changed[name] ?? value}+0x${HELD_MINUTES}` };
@@ -167,17 +92,17 @@ function alarmsOf(
 
 describe('/metrics of every process', () => {
   it.for(SERVICES)('of %s shows every metric that is declared, with its kind and meaning', (service, context) => {
-    expect(unseen(service)).toEqual([]);
-    const declared = Object.keys(OWN_TABLE[service]).length + Object.keys(PROCESS_METRICS).length;
-    showFigures(context, { declared, unseen: 0, samples: samplesOf(service).length });
-    const families = familiesOf(service);
-    for (const { name, kind, help } of Object.values(OWN_TABLE[service])) {
+    expect(scrapes.unseen(service)).toEqual([]);
+    const declared = Object.keys(TABLES[service]).length + Object.keys(PROCESS_METRICS).length;
+    showFigures(context, { declared, unseen: 0, samples: scrapes.samplesOf(service).length });
+    const families = scrapes.familiesOf(service);
+    for (const { name, kind, help } of Object.values(TABLES[service])) {
       expect(families.get(name)).toMatchObject({ type: kind.toUpperCase(), help });
     }
   });
 
   it.each(SERVICES)('of %s has no label that tells single things apart, by name or by value', (service) => {
-    const samples = samplesOf(service);
+    const samples = scrapes.samplesOf(service);
     const labels = samples.flatMap((sample) => Object.entries(sample.labels));
     expect(labels.filter(([name]) => !(name in METRIC_LABELS) && !NODE_LABELS.includes(name))).toEqual([]);
     const looksLikeAnId = /[0-9a-f]{8}-[0-9a-f]{4}|[0-9a-f]{20}|order\/|\/orders\/[^:]/;
@@ -187,12 +112,26 @@ describe('/metrics of every process', () => {
 
   it.skipIf(promtool.error !== undefined).each(SERVICES)('of %s satisfies promtool', (service) => {
     // What Node measures of itself is named by its client library.
-    const own = texts
-      .get(service)!
+    const own = scrapes
+      .textOf(service)
       .split('\n')
       .filter((line) => /nightporter_|http_server_/.test(line));
     const check = spawnSync('promtool', ['check', 'metrics'], { input: `${own.join('\n')}\n`, encoding: 'utf8' });
     expect([check.status, check.stderr, check.stdout]).toEqual([0, '', '']);
+  });
+
+  it('together show every metric that the documentation lists', (context) => {
+    const page = readFileSync(builtFile('docs/metrics.md'), 'utf8');
+    const listed = [...page.matchAll(/^\| `(\w+)` \| (?:counter|gauge|histogram) \|/gm)].map(([, name]) => name!);
+    expect(listed.length).toBeGreaterThan(70);
+    const seen = new Set(SERVICES.flatMap((service) => scrapes.seen(service)));
+    expect(listed.filter((name) => !seen.has(name))).toEqual([]);
+    showFigures(context, { processes: SERVICES.length, metrics: listed.length, unseen: 0 });
+  });
+
+  it.each(Object.entries(SHOWN_BY))('show of the %s', (what, metrics) => {
+    const service = what.startsWith('consumer') ? 'inventory-worker' : 'relay';
+    expect(metrics.filter((metric) => !scrapes.seen(service).includes(metric))).toEqual([]);
   });
 
   it.skipIf(promtool.error !== undefined)(
@@ -212,40 +151,40 @@ describe('/metrics of every process', () => {
     },
   );
 
-  it('says what has happened', () => {
-    const { group } = names;
+  it('says what has happened', async () => {
+    const { databases, groups } = shop;
+    const group = groups.inventory;
+    const committed = await shop.committed('orders');
     expect(
-      valueOf('orders-api', 'http_server_request_duration_seconds_count', {
+      scrapes.valueOf('orders-api', 'http_server_request_duration_seconds_count', {
         http_route: '/orders',
         http_response_status_code: '201',
       }),
     ).toBe(ORDERS);
-    expect(valueOf('relay', 'nightporter_relay_sends_total', { topic: 'orders-events', outcome: 'published' })).toBe(
-      ORDERS,
+    const ofOrders = { topic: 'orders-events' };
+    expect(scrapes.valueOf('relay', 'nightporter_relay_sends_total', { ...ofOrders, outcome: 'published' })).toBe(
+      committed,
     );
-    expect(valueOf('relay', 'nightporter_relay_send_duration_seconds_count', { topic: 'orders-events' })).toBe(ORDERS);
-    expect(valueOf('relay', 'nightporter_relay_shard_state', { state: 'following' })).toBe(2);
-    expect(valueOf('relay', 'nightporter_outbox_events', {})).toBe(0);
+    expect(scrapes.valueOf('relay', 'nightporter_relay_send_duration_seconds_count', ofOrders)).toBe(committed);
+    expect(scrapes.valueOf('relay', 'nightporter_outbox_publish_delay_seconds_count', ofOrders)).toBe(committed);
+    expect(scrapes.valueOf('relay', 'nightporter_relay_shard_state', { state: 'following' })).toBe(2);
+    expect(scrapes.valueOf('relay', 'nightporter_outbox_events', {})).toBe(0);
+    const settled = { group, ...ofOrders };
+    expect(scrapes.valueOf('inventory-worker', 'nightporter_consumer_settled_total', settled)).toBe(committed);
+    const created = { event_type: 'OrderCreated', outcome: 'completed' };
     expect(
-      valueOf('inventory-worker', 'nightporter_consumer_settled_total', {
-        group,
-        topic: 'orders-events',
-        outcome: 'applied',
-      }),
-    ).toBe(ORDERS);
-    expect(
-      valueOf('inventory-worker', 'nightporter_consumer_handler_duration_seconds_count', {
-        event_type: 'OrderCreated',
-      }),
-    ).toBeGreaterThanOrEqual(1);
+      scrapes.valueOf('inventory-worker', 'nightporter_consumer_handler_duration_seconds_count', created),
+    ).toBeGreaterThanOrEqual(ORDERS);
     // By the database's clock, over all hops: outbox, relay, message, consumer.
-    expect(valueOf('inventory-worker', 'nightporter_consumer_slo_events_total', { group })).toBe(ORDERS);
-    expect(
-      valueOf('inventory-worker', 'nightporter_consumer_end_to_end_latency_seconds_sum', { group }),
-    ).toBeGreaterThan(0);
-    expect(valueOf('relay', 'nightporter_outbox_publish_delay_seconds_count', { topic: 'orders-events' })).toBe(ORDERS);
-    expect(valueOf('inventory-worker', 'nightporter_consumer_parked_events', { group })).toBe(0);
-    expect(valueOf('inventory-worker', 'nightporter_consumer_registered', { producer: names.orders })).toBe(1);
-    expect(SERVICES.map((service) => valueOf(service, 'nightporter_ready', {}))).toEqual([1, 1, 1]);
+    expect(scrapes.valueOf('inventory-worker', 'nightporter_consumer_slo_events_total', { group })).toBe(committed);
+    const latency = 'nightporter_consumer_end_to_end_latency_seconds_sum';
+    expect(scrapes.valueOf('inventory-worker', latency, { group })).toBeGreaterThan(0);
+    for (const name of GROUPS) {
+      const worker = `${name}-worker` as const;
+      expect(scrapes.valueOf(worker, 'nightporter_consumer_parked_events', { group: groups[name] })).toBe(0);
+    }
+    const registered = { producer: databases.orders };
+    expect(scrapes.valueOf('inventory-worker', 'nightporter_consumer_registered', registered)).toBe(1);
+    expect(SERVICES.map((service) => scrapes.valueOf(service, 'nightporter_ready', {}))).toEqual(SERVICES.map(() => 1));
   });
 });
