@@ -14,7 +14,8 @@ the path from the public. Everything carries the label \`service\`. Beside what 
 \`nodejs_…\` (event loop, garbage collection).
 
 A figure that cannot be read is absent, never 0 and never the last one known. Counters begin at 0 with the process. What a scrape asks of the database is bounded, and asked
-at most every 5 s. How many messages wait at the broker is told by the broker's own exporter (\`rocketmq_consumer_lag_messages\`).
+at most every 5 s. How many messages wait at the broker is told by the broker's own exporter (\`rocketmq_consumer_lag_messages\`, by \`consumer_group\` and \`topic\`);
+\`docker/prometheus\` scrapes it, and records \`nightporter:broker_lag_messages\` by \`group\` and \`topic\` from it.
 
 Written by \`npx vitest run --project unit scripts/src/metrics-docs.test.ts -u\` from the tables that the processes register.
 `;

@@ -50,6 +50,10 @@ export interface MetricsShop {
   readonly databases: Readonly<Record<Group | 'relay', string>>;
   /** Events of a topic that were committed. */
   committed(producer: Producer): Promise<number>;
+  /** Ends a process as a crash does. */
+  kill(name: ServiceName): Promise<void>;
+  /** Creates an order that nobody pays. */
+  order(orderId: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -63,14 +67,14 @@ export async function startMetricsShop(client: MongoClient): Promise<MetricsShop
   for (const group of GROUPS)
     groups[group] = await createGroup({ name: uniqueName(group.slice(0, 1)), topics: [...READS[group]] });
   const folder = mkdtempSync(join(tmpdir(), 'nightporter-'));
-  const running: Program[] = [];
+  const running = new Map<ServiceName, Program>();
   const start = (name: ServiceName): Promise<string> => {
     const program = runService(name, settingsOf(name, { databases, groups, folder }));
-    running.push(program);
+    running.set(name, program);
     return untilReady(program);
   };
   const stop = async (): Promise<void> => {
-    await Promise.all(running.splice(0).map((program) => program.destroy()));
+    await Promise.all([...running.values()].map((program) => program.destroy()));
     rmSync(folder, { recursive: true, force: true });
   };
   const rows = (producer: Producer, filter: object = {}) =>
@@ -101,7 +105,15 @@ export async function startMetricsShop(client: MongoClient): Promise<MetricsShop
         );
       return true;
     });
-    return { scrapes, groups, databases, committed: (producer) => rows(producer), stop };
+    return {
+      scrapes,
+      groups,
+      databases,
+      committed: (producer) => rows(producer),
+      kill: async (name) => running.get(name)?.destroy(),
+      order: (orderId) => post(`${urls.get('orders-api')!}/orders`, orderOf(orderId)),
+      stop,
+    };
   } catch (error) {
     await stop();
     throw error;
@@ -136,11 +148,15 @@ function settingsOf(
   };
 }
 
-async function completeOrders(api: string, orders: { countDocuments(filter: object): Promise<number> }): Promise<void> {
+function orderOf(orderId: string): object {
   const lines = [{ productId: 'apple', quantity: 1, unitPriceMinor: 250 }];
+  return { orderId, customerId: 'ada', currency: 'EUR', lines };
+}
+
+async function completeOrders(api: string, orders: { countDocuments(filter: object): Promise<number> }): Promise<void> {
   for (let index = 0; index < ORDERS; index += 1) {
     const orderId = `order-${index}`;
-    await post(`${api}/orders`, { orderId, customerId: 'ada', currency: 'EUR', lines });
+    await post(`${api}/orders`, orderOf(orderId));
     const paid = { orderId, paymentTransactionNo: `payment-${index}`, amountMinor: 250, currency: 'EUR' };
     await post(`${api}/payments/callback`, paid);
   }

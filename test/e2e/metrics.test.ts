@@ -5,13 +5,13 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { prometheusFiles, prometheusRules } from '../../scripts/src/promql.js';
 import { showFigures } from '../support/figures.js';
 import { sharedStack } from '../support/stack.js';
 import { GROUPS, ORDERS, SERVICES, TABLES, startMetricsShop, type MetricsShop } from './metrics-shop.js';
-import type { Scrapes } from './metrics-scrapes.js';
-import { builtFile } from './programs.js';
+import { samplesIn, type Sample, type Scrapes } from './metrics-scrapes.js';
+import { builtFile, until } from './programs.js';
 
 /** What operators are promised to see, and the metrics that show it. */
 const SHOWN_BY: Readonly<Record<string, readonly string[]>> = {
@@ -186,5 +186,30 @@ describe('/metrics of every process', () => {
     const registered = { producer: databases.orders };
     expect(scrapes.valueOf('inventory-worker', 'nightporter_consumer_registered', registered)).toBe(1);
     expect(SERVICES.map((service) => scrapes.valueOf(service, 'nightporter_ready', {}))).toEqual(SERVICES.map(() => 1));
+  });
+});
+
+const metricsPort = inject('rocketmqMetricsPort');
+
+describe.skipIf(metricsPort === null)('the exporter of the broker', () => {
+  /** How many messages wait for a group, by what rules and dashboards ask for. */
+  async function lagOf(group: string): Promise<readonly Sample[]> {
+    const answer = await fetch(`http://127.0.0.1:${metricsPort!}/metrics`, { signal: AbortSignal.timeout(10_000) });
+    const wanted = { consumer_group: group, topic: 'orders-events', is_retry: 'false' };
+    return samplesIn(await answer.text()).filter(
+      ({ labels, name }) =>
+        name === 'rocketmq_consumer_lag_messages' &&
+        Object.entries(wanted).every(([label, value]) => labels[label] === value),
+    );
+  }
+  const valuesOf = async (group: string) => (await lagOf(group)).map(({ value }) => value);
+
+  it('tells for each group how many messages wait, under the labels that the rules sum by', async () => {
+    const { inventory, points } = shop.groups;
+    await until('nothing waits for the group', async () => (await valuesOf(points)).join() === '0');
+    await shop.kill('points-worker');
+    await shop.order('nobody-hears-of-it');
+    await until('one message waits for the group that is away', async () => (await valuesOf(points)).join() === '1');
+    await until('and none for another', async () => (await valuesOf(inventory)).join() === '0');
   });
 });

@@ -29,6 +29,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('mongodbEngine', stack.mongodb.engine);
   project.provide('rocketmqEndpoints', stack.rocketmq.endpoints);
   project.provide('rocketmqNameServer', stack.rocketmq.nameServer ?? null);
+  project.provide('rocketmqMetricsPort', stack.rocketmq.metricsPort ?? null);
   project.provide('stackControl', socketPath);
   return async () => {
     sharing.users -= 1;

@@ -10,6 +10,8 @@ declare module 'vitest' {
     rocketmqEndpoints: string;
     /** `host:port`; null where the broker is not ours and its name server was not named. */
     rocketmqNameServer: string | null;
+    /** Where the broker's own exporter answers; null where the broker is not ours. */
+    rocketmqMetricsPort: number | null;
     /** The socket of the shared stack's administration. */
     stackControl: string;
   }

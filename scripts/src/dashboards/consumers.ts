@@ -44,6 +44,12 @@ export const CONSUMERS: Dashboard = {
       query('max by (group, producer) (nightporter_consumer_watermark_lag_seconds)', '{{group}} ← {{producer}}'),
     ),
     graph(
+      'Waiting at the broker',
+      'short',
+      'Messages, by the broker’s own exporter.',
+      query('nightporter:broker_lag_messages', '{{group}} ← {{topic}}'),
+    ),
+    graph(
       'Duplicates and conflicts per second',
       'ops',
       'Absorbed, and decided anew.',
