@@ -7,6 +7,18 @@ import { knownMetrics, metricsIn, prometheusFiles, prometheusRules } from './pro
 const rules = prometheusRules();
 const alerts = rules.filter(({ alert }) => alert !== undefined);
 
+/** What is typed, in a block or in a line: a program of these with its arguments. */
+const COMMAND = /^(?:nightporter|docker compose|curl|mqadmin|mongosh|node|df) .+/s;
+
+/** Commands of `nightporter` that are nothing without another word. */
+const GROUPS_OF_COMMANDS = new Set(['outbox', 'dead', 'groups', 'relay', 'notifications']);
+
+function commandsIn(markdown: string): readonly string[] {
+  const blocks = [...markdown.matchAll(/```sh\n([^]*?)```/g)].flatMap(([, block]) => block!.split('\n'));
+  const inline = [...markdown.replace(/```[^]*?```/g, '').matchAll(/`([^`]+)`/g)].map(([, text]) => text!);
+  return [...blocks, ...inline].filter((text) => COMMAND.test(text));
+}
+
 describe('alarms', () => {
   it('ask for no metric that does not exist', () => {
     const known = knownMetrics();
@@ -29,6 +41,28 @@ describe('alarms', () => {
       expect(annotations?.['summary'], alert).toMatch(/\.$/);
       expect(annotations?.['runbook'], alert).toBe(`docs/operating/alarms.md#${alert!.toLowerCase()}`);
       for (const part of ['**Means:**', '**Look at:**', '**Do:**']) expect(sections.get(alert), alert).toContain(part);
+    }
+  });
+
+  it('have in their section a command that shows more, and one that does something about it', () => {
+    const page = readFileSync(fileURLToPath(new URL('../../docs/operating/alarms.md', import.meta.url)), 'utf8');
+    const cli = readFileSync(fileURLToPath(new URL('../../docs/cli.md', import.meta.url)), 'utf8');
+    for (const { alert } of alerts) {
+      const [, section = ''] = page.split(`\n### ${alert!}\n`);
+      const [body = ''] = section.split(/\n##+ /, 1);
+      const [, look = '', act = ''] = /\*\*Look at:\*\*([^]*)\*\*Do:\*\*([^]*)/.exec(body) ?? [];
+      for (const part of [look, act]) expect(commandsIn(part), `${alert!}: ${part}`).not.toEqual([]);
+    }
+    const asked = commandsIn(page).filter((command) => command.startsWith('nightporter '));
+    expect(asked.length).toBeGreaterThan(alerts.length);
+    for (const command of asked) {
+      const words = command.split(' ').slice(1);
+      const isKnown = [words.slice(0, 2), words.slice(0, 1)].some((path) =>
+        cli.includes(`\n## nightporter ${path.join(' ')}\n`),
+      );
+      expect(isKnown, command).toBe(true);
+      if (GROUPS_OF_COMMANDS.has(words[0] ?? ''))
+        expect(cli, command).toContain(`\n## nightporter ${words[0]!} ${words[1] ?? ''}\n`);
     }
   });
 

@@ -62,9 +62,35 @@ describe('docs/operating/where-is-my-event.md', () => {
     expect(explained.toSorted()).toEqual(named.toSorted());
   });
 
+  it('walks from the order to the consumer, each station with commands and what their answers mean', () => {
+    const [, walk = ''] = page.split(/^## The walk$/m);
+    const stations = walk
+      .split(/^## /m, 1)[0]!
+      .split(/^### \d+\. /m)
+      .slice(1);
+    expect(stations.map((station) => station.split('\n', 1)[0])).toEqual([
+      'The order',
+      'The outbox',
+      'The relay',
+      'The broker',
+      'The consumer',
+    ]);
+    for (const station of stations) {
+      const [, commands = ''] = /```sh\n([^]*?)```/.exec(station) ?? [];
+      expect(commands.split('\n').filter((line) => /^(nightporter|curl|mqadmin) /.test(line)).length).toBeGreaterThan(
+        2,
+      );
+      expect(station.match(/^- /gm)?.length, station).toBeGreaterThan(1);
+    }
+    expect(stations[3]).toMatch(/^mqadmin queryMsgByKey /m);
+  });
+
   it('names commands that there are', () => {
     const cli = read('docs/cli.md');
-    const named = [...page.matchAll(/`nightporter ([a-z]+)(?: ([a-z-]+))?/g)].map(([, command, sub]) => [command, sub]);
+    const named = [...page.matchAll(/(?:`|^)nightporter ([a-z]+)(?: ([a-z-]+))?/gm)].map(([, command, sub]) => [
+      command,
+      sub,
+    ]);
     expect(named.length).toBeGreaterThan(5);
     for (const [command, sub] of named) {
       expect(cli).toContain(`## nightporter ${command ?? ''}\n`);
