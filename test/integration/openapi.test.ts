@@ -74,3 +74,47 @@ it.each([
       expect([name, operation.security]).toEqual([name, isOfLedger(name) ? ledger : ops]);
   },
 );
+
+it('The OpenAPI page of orders-api has an example for each body that is sent, and each is one that the service takes', async () => {
+  const app = await services['orders-api']();
+  onTestFinished(() => app.close());
+  await app.ready();
+  const examples = publishedApi(app).requestExamples();
+  expect(examples.map(({ name }) => name).sort()).toEqual([
+    'POST /orders',
+    'POST /orders/{orderId}/cancel',
+    'POST /orders/{orderId}/complete',
+    'POST /orders/{orderId}/pay',
+    'POST /payments/callback',
+  ]);
+  for (const { example, name, wrong } of examples) {
+    expect(wrong, name).toBeNull();
+    const url = name.replace('POST ', '').replace('{orderId}', 'o-1');
+    const answer = await app.inject({ method: 'POST', url, payload: example as object });
+    // There are no orders here: what comes so far has been taken.
+    expect([answer.statusCode, answer.json<{ type: string }>().type], name).toEqual([
+      500,
+      'urn:nightporter:problem:internal-error',
+    ]);
+  }
+});
+
+it('The OpenAPI page of orders-api names the headers that callers act on', async () => {
+  const app = await services['orders-api']();
+  onTestFinished(() => app.close());
+  await app.ready();
+  const { routes } = publishedApi(app);
+  const headersOf = (name: string, status: string): readonly string[] =>
+    Object.keys(routes.find((route) => route.name === name)?.operation.responses[status]?.headers ?? {}).sort();
+  const common = ['ETag', 'Idempotency-Replayed', 'X-Request-Id'];
+  expect(headersOf('POST /orders', '201')).toEqual([...common.slice(0, 2), 'Location', 'X-Request-Id']);
+  expect(headersOf('POST /orders/{orderId}/pay', '200')).toEqual(common);
+  expect(headersOf('POST /orders/{orderId}/pay', '4XX')).toEqual([
+    ...common.slice(0, 2),
+    'Retry-After',
+    'X-Request-Id',
+  ]);
+  expect(headersOf('GET /orders/{orderId}', '200')).toEqual(['ETag', 'X-Request-Id']);
+  expect(headersOf('GET /orders/{orderId}', '304')).toEqual(['ETag', 'X-Request-Id']);
+  expect(headersOf('GET /orders', '5XX')).toEqual(['Retry-After', 'X-Request-Id']);
+});

@@ -75,7 +75,7 @@ export async function startOrdersApi(
     const answer = { status: response.status, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown> };
     // Whatever a test asks for: the answer is one that the OpenAPI page promises.
     const contentType = response.headers.get('content-type');
-    api.check({ method: init.method ?? 'GET', url: path }, { ...answer, contentType });
+    api.check({ method: init.method ?? 'GET', url: path }, { ...answer, contentType, headers: response.headers });
     return { ...answer, headers: response.headers };
   };
   const json = { 'content-type': 'application/json' };

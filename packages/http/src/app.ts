@@ -4,9 +4,10 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import { readinessAnswer, readinessOf, type Logger, type ReadinessCheck, type Tracing } from '@nightporter/runtime';
 import { LogController, fastify, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
-import { jsonSchemaTransform, serializerCompiler } from 'fastify-type-provider-zod';
+import { serializerCompiler } from 'fastify-type-provider-zod';
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { transformWithHeaders } from './answer-headers.js';
 import { answerError, answerErrors, tooManyRequests, type ErrorProblem } from './errors.js';
 import { acceptJsonOnly } from './json-body.js';
 import { serveMetrics } from './metrics.js';
@@ -42,6 +43,9 @@ interface SecurityScheme {
 /** Longest path parameter: 200 UTF-16 code units, percent-encoded, with room to be refused with a reason. */
 const PARAM_LENGTH_MAX = 4_096;
 
+/** Every answer names its request, as the log and the events do (`causationId`). */
+const REQUEST_ID = 'x-request-id';
+
 const UNLIMITED: ReadonlySet<string> = new Set(['/livez', '/readyz', '/metrics']);
 
 /**
@@ -61,11 +65,17 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
     genReqId: requestIdOf,
     routerOptions: { maxParamLength: PARAM_LENGTH_MAX },
     frameworkErrors: (error, request, reply) => {
-      answerError(error, { request, reply, errorProblem });
+      // No hook has run.
+      answerError(error, { request, reply: reply.header(REQUEST_ID, request.id), errorProblem });
     },
   });
   app.setValidatorCompiler(validateWithZod);
   app.setSerializerCompiler(serializerCompiler);
+  // First of all, so that what other hooks refuse has it, too.
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header(REQUEST_ID, request.id);
+    done();
+  });
   // Before the handler of unknown routes, so that these are traced and measured too.
   if (tracing !== null) traceRequests(app, tracing);
   serveMetrics(app, options);
@@ -75,7 +85,7 @@ export async function createHttpApp(options: HttpAppOptions): Promise<FastifyIns
   await limitRequests(app, options.requestsPerMinuteMax);
   await app.register(swagger, {
     openapi: { info: { title, version: '1', description }, ...components },
-    transform: jsonSchemaTransform,
+    transform: transformWithHeaders,
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true });
   healthRoutes(app, options.checks);

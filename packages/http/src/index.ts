@@ -1,3 +1,4 @@
+export type { AnswerHeader, AnswerHeaders } from './answer-headers.js';
 export { createHttpApp, type HttpAppOptions } from './app.js';
 export { ProblemError, type ErrorProblem } from './errors.js';
 export { HTTP_METRICS } from './metrics.js';

@@ -1,6 +1,7 @@
 /** RFC 9457: every error of a service is one of these. `type` is stable: callers match on it. */
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
+import type { AnswerHeaders } from './answer-headers.js';
 
 export const problemAnswer = z.object({
   type: z.string(),
@@ -70,21 +71,22 @@ export function sendProblem(reply: FastifyReply, answer: Problem): FastifyReply 
     .send(answer);
 }
 
-function problems(description: string, example: Problem) {
+function problems(description: string, { example, retryAfter }: { example: Problem; retryAfter: string }) {
   const schema = problemAnswer.meta({ examples: [example] });
-  return { content: { 'application/problem+json': { schema } }, description };
+  const headers = { 'Retry-After': { type: 'integer', description: retryAfter } } as const satisfies AnswerHeaders;
+  return { content: { 'application/problem+json': { schema } }, description, headers };
 }
 
 /** The answers that every route may give. */
 export const problemAnswers = {
-  '4xx': problems(
-    'Refused; nothing was written.',
-    commonProblem('invalid-request', 'the request is not valid in 1 place', [
+  '4xx': problems('Refused; nothing was written.', {
+    example: commonProblem('invalid-request', 'the request is not valid in 1 place', [
       { pointer: '#/quantity', detail: 'must be 1 or more' },
     ]),
-  ),
-  '5xx': problems(
-    'Not carried out, or not known to be: look, then try again.',
-    commonProblem('unavailable', 'the database did not answer'),
-  ),
+    retryAfter: 'With 429: seconds to wait.',
+  }),
+  '5xx': problems('Not carried out, or not known to be: look, then try again.', {
+    example: commonProblem('unavailable', 'the database did not answer'),
+    retryAfter: 'With 503: seconds to wait at least.',
+  }),
 };

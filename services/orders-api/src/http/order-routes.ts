@@ -1,8 +1,9 @@
-import { problemAnswers, sendProblem } from '@nightporter/http';
+import { sendProblem } from '@nightporter/http';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import { randomUUID } from 'node:crypto';
 import type { OrderCommand } from '../domain/order.js';
 import type { Orders } from '../orders.js';
+import { commandAnswers, createAnswers, readAnswers } from './answers.js';
 import { entityTag } from './entity-tag.js';
 import { carryOut, sendOrder, sendUnchanged } from './exchange.js';
 import { rejectionProblem } from './problems.js';
@@ -12,7 +13,7 @@ const commandSchema = {
   tags: ['orders'],
   params: schemas.orderParams,
   headers: schemas.commandHeaders,
-  response: { 200: schemas.orderAnswer, ...problemAnswers },
+  response: commandAnswers,
 };
 
 export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, { orders }, done) => {
@@ -21,7 +22,7 @@ export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, {
     summary: 'Places an order',
     headers: schemas.createHeaders,
     body: schemas.createOrderBody,
-    response: { 201: schemas.orderAnswer, ...problemAnswers },
+    response: createAnswers,
   };
   app.post('/orders', { schema: createSchema }, async (request, reply) => {
     const { orderId: chosen = null, ...content } = request.body;
@@ -34,7 +35,7 @@ export const orderRoutes: FastifyPluginCallbackZod<{ orders: Orders }> = (app, {
     tags: ['orders'],
     summary: 'Reads an order',
     params: schemas.orderParams,
-    response: { 200: schemas.orderAnswer, 304: schemas.unchangedAnswer, ...problemAnswers },
+    response: readAnswers,
   };
   app.get('/orders/:orderId', { schema: getSchema }, async (request, reply) => {
     const order = await orders.find(request.params.orderId);

@@ -52,7 +52,12 @@ export const createOrderBody = z
   })
   .meta({
     examples: [
-      { customerId: 'ada', currency: 'EUR', lines: [{ productId: 'apple', quantity: 2, unitPriceMinor: 250 }] },
+      {
+        orderId: 'o-1',
+        customerId: 'ada',
+        currency: 'EUR',
+        lines: [{ productId: 'apple', quantity: 2, unitPriceMinor: 250 }],
+      },
     ],
   });
 
@@ -174,7 +179,7 @@ export const listAnswer = z
   .meta({ examples: [{ orders: [EXAMPLE_ORDER], next: null }] });
 
 /** Nothing more is said: the caller has this version already. */
-export const unchangedAnswer = z.null().describe('The order is as `if-none-match` says.');
+export const unchangedAnswer = z.null();
 
 const eventCursor = z
   .string()
