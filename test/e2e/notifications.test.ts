@@ -204,7 +204,7 @@ describe('the notification worker', () => {
     expect(command('retry', '--all', '--by', ' ', '--reason', 'mended')).toMatchObject({ status: 2 });
     isMended = true;
     const retried = command('retry', '--all', '--by', 'ada', '--reason', 'mended');
-    expect(retried).toMatchObject({ status: 0, stdout: '1 notifications are due again\n' });
+    expect(retried).toMatchObject({ status: 0, stdout: '1 notification due again\n' });
     await untilSent(3);
     expect([...receiver.counts().values()].sort()).toEqual([1, 1, 2]);
     expect(command('dead', '--json')).toMatchObject({ status: 0, stdout: '[]\n' });

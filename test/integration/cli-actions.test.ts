@@ -1,11 +1,13 @@
 import type { InboxDocument, ParkedDocument } from '@nightporter/mongo';
+import { ensureNotificationCollections, notificationCollections } from '@nightporter/notification-worker';
 import type { EventId } from '@nightporter/protocol';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
-import { cli } from './cli.support.js';
+import { sharedStack } from '../support/stack.js';
+import { cli, cliAlone } from './cli.support.js';
 import { operationsFixture, rowsOf, type OperationsFixture } from './operations.support.js';
 
 const shared = sharedDatabase();
@@ -91,7 +93,10 @@ describe('dead letters', () => {
     const edit = ['dead', 'edit', fixture.group, ids[0]!, '--data', file, ...ADA];
     expect((await run(...edit)).code).toBe(2);
     await writeFile(file, '{"value":7}');
-    expect((await run(...edit)).code).toBe(0);
+    expect(await run(...edit)).toMatchObject({ code: 2, err: expect.stringContaining('accepted: --yes') });
+    expect((await cli(fixture, edit, { answers: ['no'] })).code).toBe(1);
+    expect(await parkedOf(ids[0]!)).toMatchObject({ state: 'dead' });
+    expect((await run(...edit, '--yes')).code).toBe(0);
     const parked = await parkedOf(ids[0]!);
     expect(JSON.parse(parked!.event.envelope)).toMatchObject({ data: { value: 7 } });
     expect(parked!.edit).toMatchObject({ by: 'ada' });
@@ -110,6 +115,41 @@ describe('dead letters', () => {
       code: 2,
       err: expect.stringContaining('--group-db strangers='),
     });
+  });
+});
+
+describe('notifications that could not be sent', () => {
+  const key = '019a0000-0000-7000-8000-000000000001:webhook:ada';
+
+  beforeEach(async () => {
+    const { client, consumer } = fixture;
+    await ensureNotificationCollections(client, consumer);
+    await notificationCollections(client.db(consumer)).notifications.insertOne({
+      ...{ _id: key, channel: 'webhook', recipient: 'ada', orderId: 'o-1', eventType: 'OrderPaid', eventId: 'e-1' },
+      ...{ occurredAt: '2026-01-02T03:04:05.006Z', subject: 'paid', text: 'It is paid.' },
+      ...{ state: 'dead', attempts: 4, nextAttemptAt: new Date(0), revision: 5 },
+    });
+  });
+
+  it('are listed and sent again, on record, and what is not dead is told by the exit code', async () => {
+    const place = ['--notification-db', fixture.consumer];
+    const { mongodbUri } = sharedStack();
+    const notifications = (command: string, ...args: readonly string[]) =>
+      cliAlone(['notifications', command, '--mongodb-uri', mongodbUri, ...place, ...args]);
+    expect(await notifications('dead')).toMatchObject({ code: 0, out: expect.stringContaining(key) });
+    expect((await notifications('retry', key)).code).toBe(2);
+    vi.stubEnv('NIGHTPORTER_OPERATOR', 'ada');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const why = ['--reason', 'the receiver is back'];
+    expect((await notifications('retry', ...why)).code).toBe(2);
+    expect(await notifications('retry', key, ...why)).toMatchObject({ code: 0, out: '1 notification due again\n' });
+    expect((await notifications('retry', key, ...why)).code).toBe(1);
+    expect((await notifications('retry', '--all', ...why)).code).toBe(1);
+    expect(await notifications('dead')).toMatchObject({ code: 0, out: 'None.\n' });
+    const log = await run('log', '--json');
+    expect(JSON.parse(log.out)).toMatchObject([
+      { action: 'retry-notifications', by: 'ada', target: key, reason: 'the receiver is back' },
+    ]);
   });
 });
 

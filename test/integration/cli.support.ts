@@ -15,8 +15,6 @@ export async function cli(
   more: { answers?: string[]; signal?: AbortSignal } = {},
 ): Promise<CliRun> {
   const { consumer, group, producer, relayDatabase } = fixture;
-  let out = '';
-  let err = '';
   const where = [
     '--mongodb-uri',
     sharedStack().mongodbUri,
@@ -27,7 +25,17 @@ export async function cli(
     '--group-db',
     `${group}=${consumer}`,
   ];
-  const code = await runCli([...args, ...where], {
+  return cliAlone([...args, ...where], more);
+}
+
+/** The same with nothing but these words. */
+export async function cliAlone(
+  args: readonly string[],
+  more: { answers?: string[]; signal?: AbortSignal } = {},
+): Promise<CliRun> {
+  let out = '';
+  let err = '';
+  const code = await runCli(args, {
     out: (text) => (out += text),
     err: (text) => (err += text),
     isInteractive: more.answers !== undefined,

@@ -71,8 +71,16 @@ export interface PauseDocument {
 export interface OperatorActionDocument {
   readonly _id: ObjectId;
   readonly action:
-    'pause' | 'resume' | 'retry-event' | 'skip-event' | 'retention' | 'forced-retention' | 'remove-group' | 'replay';
-  /** What it was done to: a topic, `all`, an event's id, an outbox, or a group. */
+    | 'pause'
+    | 'resume'
+    | 'retry-event'
+    | 'skip-event'
+    | 'retention'
+    | 'forced-retention'
+    | 'remove-group'
+    | 'replay'
+    | 'retry-notifications';
+  /** What it was done to: a topic, `all`, an event's id, an outbox, a group, a notification's key, or how many of them. */
   readonly target: string;
   readonly by: string;
   readonly reason: string;

@@ -42,7 +42,7 @@ export function createProgram(cli: Cli): Command {
     .addCommand(archiveCommand(cli))
     .addCommand(logCommand(cli))
     .addCommand(reconcileCommand(cli))
-    .addCommand(notificationsCommand())
+    .addCommand(notificationsCommand(cli))
     .addCommand(completionsCommand(cli, () => program))
     .addHelpText(
       'after',

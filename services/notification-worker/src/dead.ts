@@ -1,12 +1,12 @@
-import { assertOperator, guarded, type Operator } from '@nightporter/mongo';
+import { assertOperator, guarded, recordAction, runAction, type Operator } from '@nightporter/mongo';
 import type { Document, Filter, MongoClient } from 'mongodb';
-import { durableNotifications, type NotificationDocument } from './documents.js';
+import { durableNotifications, notificationCollections, type NotificationDocument } from './documents.js';
 
 export interface DeadNotifications {
   /** The oldest first, at most `limit`, behind the key `after`. */
   list(query: { readonly limit: number; readonly after?: string }): Promise<readonly NotificationDocument[]>;
   /**
-   * Makes dead notifications due again, with fresh attempts and the same key; who did it and why stays with each. Returns their keys: those
+   * Makes dead notifications due again, with fresh attempts and the same key; who did it and why stays with each, and is among the operators' actions. Returns their keys: those
    * of `keys` that are dead, or the oldest 500 of all. Rejects with NP_ACTION_INVALID where somebody does not say who he is, or why.
    */
   retry(keys: readonly string[] | 'all', operator: Operator): Promise<readonly string[]>;
@@ -23,26 +23,36 @@ export function createDeadNotifications({
   database: string;
 }): DeadNotifications {
   const { notifications } = durableNotifications(client, database);
-  const find = (filter: Filter<NotificationDocument>, limit: number): Promise<NotificationDocument[]> =>
-    guarded('listing dead notifications', () =>
-      notifications
-        .find({ ...filter, state: 'dead' })
-        .sort({ _id: 1 })
-        .limit(limit)
-        .toArray(),
-    );
   return {
-    list: ({ limit, after }) => find(after === undefined ? {} : { _id: { $gt: after } }, limit),
+    list: ({ limit, after }) =>
+      guarded('listing dead notifications', () =>
+        notifications.find(deadOnly(after === undefined ? {} : { _id: { $gt: after } }), oldest(limit)).toArray(),
+      ),
     retry: async (keys, operator) => {
       assertOperator(operator);
-      const found = await find(keys === 'all' ? {} : { _id: { $in: [...keys] } }, RETRY_MAX);
-      const retried = found.map(({ _id }) => _id);
-      await guarded('retrying dead notifications', () =>
-        notifications.updateMany({ _id: { $in: retried }, state: 'dead' }, [{ $set: dueAgain(operator) }]),
-      );
-      return retried;
+      const filter = deadOnly(keys === 'all' ? {} : { _id: { $in: [...keys] } });
+      return runAction(client, 'retrying dead notifications', async (session) => {
+        const inside = client.db(database);
+        const { notifications: documents } = notificationCollections(inside);
+        const found = await documents.find(filter, { ...oldest(RETRY_MAX), projection: { _id: 1 }, session }).toArray();
+        const retried = found.map(({ _id }) => _id);
+        const [first] = retried;
+        if (first === undefined) return [];
+        await documents.updateMany({ _id: { $in: retried } }, [{ $set: dueAgain(operator) }], { session });
+        const target = retried.length === 1 ? first : `${retried.length} notifications`;
+        await recordAction(inside, session, { action: 'retry-notifications', target, ...operator });
+        return retried;
+      });
     },
   };
+}
+
+function deadOnly(filter: Filter<NotificationDocument>): Filter<NotificationDocument> {
+  return { ...filter, state: 'dead' };
+}
+
+function oldest(limit: number): { readonly sort: { readonly _id: 1 }; readonly limit: number } {
+  return { sort: { _id: 1 }, limit };
 }
 
 function dueAgain({ by, reason }: Operator): Document {

@@ -211,23 +211,27 @@ function said(result: ActionResult | SkipResult): string {
   }
 }
 
+type EditFlags = GroupFlags & DecisionFlags & ConfirmationFlags & { readonly data: string };
+
 function editCommand(cli: Cli): Command {
-  return withDecision(
+  const command = withDecision(
     ofGroup('edit', 'Has other data applied in place of the event’s own; the message as it came is kept.').argument(
       '<eventId>',
       'id of the event',
     ),
-  )
+  );
+  return withConfirmation(command)
     .requiredOption('--data <file>', 'JSON file with the data to apply')
     .option('--json', 'print one line of JSON', false)
     .addHelpText(
       'after',
-      '\nExit codes: 0 done, 1 it is not there, or changed meanwhile, 2 wrong use, 3 look whether it was done.\n\nExample:\n  nightporter dead edit inventory 01936f9e-… --data fixed.json --by ada --reason "the quantity was negative"\n',
+      '\nExit codes: 0 done, 1 it is not there, changed meanwhile, or not confirmed, 2 wrong use, 3 look whether it was done.\n\nExample:\n  nightporter dead edit inventory 01936f9e-… --data fixed.json --by ada --reason "the quantity was negative" --yes\n',
     )
-    .action((group: string, id: string, flags: GroupFlags & DecisionFlags & { readonly data: string }) =>
+    .action((group: string, id: string, flags: EditFlags) =>
       connected(flags, async ({ deployment }) => {
         const data = await jsonIn(flags.data);
         const letters = lettersOf(deployment, group);
+        if (!(await isConfirmed(cli, flags, 'The group will apply this data in place of the event’s own.'))) return;
         const shown = await letters.show(eventId(id));
         const target = { eventId: eventId(id), revision: shown?.deadLetter.revision ?? 0 };
         const result: ActionResult =
