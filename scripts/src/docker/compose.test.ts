@@ -112,6 +112,19 @@ describe('docker/compose.yaml', () => {
     });
   });
 
+  it('gives the command line what it takes from its environment: the broker, and the files of the warehouse to read', () => {
+    const { cli, relay, 'warehouse-worker': warehouse } = compose.services;
+    const page = readFileSync(`${ROOT}docs/cli.md`, 'utf8');
+    const known = new Set([...page.matchAll(/\benv:\s+([A-Z_]+)/g)].map(([, name]) => name));
+    expect(known).toContain('WAREHOUSE_FOLDER');
+    const given = Object.keys(cli!.environment!).filter((name) => name !== 'LOG_LEVEL' && !name.startsWith('OTEL_'));
+    expect(given.filter((name) => !known.has(name))).toEqual([]);
+    const { MONGODB_URI, ROCKETMQ_ENDPOINTS } = relay!.environment!;
+    const { WAREHOUSE_FOLDER } = warehouse!.environment!;
+    expect(cli!.environment).toMatchObject({ MONGODB_URI, ROCKETMQ_ENDPOINTS, WAREHOUSE_FOLDER });
+    expect(cli!.volumes).toEqual(warehouse!.volumes!.map((volume) => `${volume}:ro`));
+  });
+
   it.each(SERVICES)(
     'gives $name the settings that it knows and all that it needs, and its documented port',
     ({ name, config: table }) => {
