@@ -1,3 +1,4 @@
+import type { EventEnvelope } from '@nightporter/contracts';
 import type { AggregateKey, AggregateVersion } from '@nightporter/protocol';
 import type { Unavailable } from './ledger-ports.js';
 import type { IncomingEvent, InboxOutcome, ParkedFailure, ParkedState } from './ports.js';
@@ -17,7 +18,19 @@ export type ConsumerEvent =
       readonly state: ParkedState;
       readonly failure: ParkedFailure | null;
     }
-  | { readonly kind: 'set-aside'; readonly id: string; readonly failure: ParkedFailure }
+  | {
+      readonly kind: 'set-aside';
+      readonly id: string;
+      readonly failure: ParkedFailure;
+      readonly messageId: string;
+      readonly topic: string;
+      /** What the message says it is, which nobody vouches for; null where it says nothing that can be read. */
+      readonly envelope: EventEnvelope | null;
+      /** Null where the envelope is, or names none that can be written down. */
+      readonly aggregate: AggregateKey | null;
+      /** Of the envelope, else of the send that brought the message; null where neither has one. */
+      readonly traceparent: string | null;
+    }
   | { readonly kind: 'conflict' }
   /** Of what the duplicate filter took for settled, how many the inbox confirmed; the others went the ordinary way. */
   | { readonly kind: 'filtered'; readonly confirmed: number; readonly refuted: number }

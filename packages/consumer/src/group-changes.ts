@@ -1,6 +1,6 @@
-import { MESSAGE_PROPERTIES, encodeEnvelope } from '@nightporter/contracts';
+import { MESSAGE_PROPERTIES, decodeEnvelope, encodeEnvelope } from '@nightporter/contracts';
 import type { Outcome, SequencerChange } from '@nightporter/protocol';
-import { corruptionOf, type EventWork, type UnreadableWork } from './incoming.js';
+import { corruptionOf, keyOf, type EventWork, type UnreadableWork } from './incoming.js';
 import type { ConsumerEvent } from './consumer-events.js';
 import type { GroupChange, IncomingEvent, ParkedFailure } from './ports.js';
 
@@ -135,8 +135,18 @@ export function toldOf(work: EventWork, changes: readonly GroupChange[], outcome
     } else if (change.kind === 'park') {
       told.push({ kind: 'parked', event, state: change.state, failure: change.failure });
     } else if (change.kind === 'set-aside') {
-      told.push({ kind: 'set-aside', id: change.id, failure: change.failure });
+      told.push(toldOfSetAside(change));
     }
   }
   return told;
+}
+
+/** From the message as it is kept: it need not be the event in whose place it stood. */
+export function toldOfSetAside(change: GroupChange & { kind: 'set-aside' }): ConsumerEvent & { kind: 'set-aside' } {
+  const { body, failure, id, kind, messageId, properties, topic } = change;
+  const decoded = decodeEnvelope(body);
+  const envelope = decoded.kind === 'unreadable' ? null : decoded.envelope;
+  const aggregate = envelope === null ? null : keyOf(envelope);
+  const traceparent = envelope?.traceparent ?? properties[MESSAGE_PROPERTIES.traceparent] ?? null;
+  return { kind, id, failure, messageId, topic, envelope, aggregate, traceparent };
 }

@@ -143,7 +143,7 @@ function formOf(delivery: Delivery): PublicationForm | null {
 }
 
 /** A lone surrogate in the identity cannot be encoded; such a message has no place in any sequence. */
-function keyOf(envelope: EventEnvelope): AggregateKey | null {
+export function keyOf(envelope: EventEnvelope): AggregateKey | null {
   try {
     return aggregateKey(envelope);
   } catch (error) {

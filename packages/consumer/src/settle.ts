@@ -5,7 +5,14 @@ import type { SilentCount } from './counters.js';
 import type { Decide, Decision } from './decision.js';
 import type { Engine } from './engine.js';
 import { classify } from './failure.js';
-import { attemptOf, groupChangesOf, setAsideUnreadable, toldOf, withPositionsOnce } from './group-changes.js';
+import {
+  attemptOf,
+  groupChangesOf,
+  setAsideUnreadable,
+  toldOf,
+  toldOfSetAside,
+  withPositionsOnce,
+} from './group-changes.js';
 import { GroupView, messageOf } from './group-view.js';
 import { forgottenOf } from './forgotten.js';
 import { runHandler, type HandlerRun } from './handler-run.js';
@@ -140,7 +147,7 @@ async function inTransaction<Session>(
     if (work.kind === 'unreadable') {
       const setAside = setAsideUnreadable(work);
       draft.changes.push(setAside);
-      draft.told.push({ kind: 'set-aside', id: setAside.id, failure: setAside.failure });
+      draft.told.push(toldOfSetAside(setAside));
     } else {
       draft.running = count;
       await decideEvent(engine, transaction, { work, view, decide, draft });

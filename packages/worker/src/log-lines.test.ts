@@ -63,6 +63,24 @@ describe('a line about an event', () => {
     expect(lines.join('')).not.toContain('payload');
   });
 
+  it('names them as far as they are known where a message is set aside', () => {
+    const { observe } = createConsumerObserver(logger, systemClock);
+    const { aggregate, envelope, topic } = event;
+    const failure = { code: 'NP_VERSION_CONFLICT', message: 'another event has this version', stack: null };
+    const known = { kind: 'set-aside', id: envelope.eventId, failure, messageId: 'm', topic } as const;
+    observe({ ...known, envelope, aggregate, traceparent: envelope.traceparent ?? null });
+    observe({ ...known, id: 'm', envelope: null, aggregate: null, traceparent: `00-${TRACE}-00f067aa0ba902b7-01` });
+    observe({ ...known, id: 'm', envelope: null, aggregate: null, traceparent: null });
+    const [named, traced, nameless] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    const { service, group } = place;
+    expect(named).toMatchObject({ ...place, level: 'error', id: envelope.eventId, messageId: 'm', topic, failure });
+    expect(traced).toMatchObject({ service, group, traceId: TRACE, id: 'm', messageId: 'm', topic });
+    expect(nameless).toMatchObject({ service, group, id: 'm', messageId: 'm', topic });
+    for (const missing of ['eventId', 'eventType', 'aggregate', 'aggregateVersion', 'traceId'])
+      expect(nameless).not.toHaveProperty(missing);
+    expect(lines.join('')).not.toContain('payload');
+  });
+
   it('names them too where a handler writes it', async () => {
     const handlers = engineHandlers(
       {

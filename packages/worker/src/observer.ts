@@ -38,7 +38,7 @@ function write(logger: Logger, event: ConsumerEvent): void {
       );
       return;
     case 'set-aside':
-      logger.error({ id: event.id, failure: event.failure }, 'message set aside: it has no place in any sequence');
+      logger.error(setAsideLine(event), 'message set aside: it has no place in any sequence');
       return;
     case 'woken':
       if (event.count > 0) logger.info({ count: event.count }, 'woke parked events that nobody had woken');
@@ -105,6 +105,21 @@ function write(logger: Logger, event: ConsumerEvent): void {
     case 'acknowledged':
       return;
   }
+}
+
+/** What is not known of the message is left out. */
+function setAsideLine(event: ConsumerEvent & { kind: 'set-aside' }): Record<string, unknown> {
+  const { aggregate, envelope, failure, id, messageId, topic, traceparent } = event;
+  const { aggregateVersion, eventId, eventType } = envelope ?? {};
+  return {
+    ...(envelope === null ? {} : { eventId, eventType, aggregateVersion }),
+    ...(aggregate === null ? {} : { aggregate }),
+    id,
+    messageId,
+    topic,
+    failure,
+    ...traceIdOf({ traceparent }),
+  };
 }
 
 function nameOf({ envelope, aggregate, messageId }: IncomingEvent): Record<string, unknown> {
