@@ -14,11 +14,14 @@ interface Observed {
   readonly consumer: () => Consumer | null;
   readonly companion: () => Companion | null;
   readonly outage: () => string | null;
+  /** Why the group's sweep of the ledger makes no progress; null where it does. */
+  readonly sweep: () => string | null;
   readonly tracing: Tracing | null;
 }
 
 /** What a worker tells over HTTP, and what its metrics have to be told. */
-export function observation({ name, config, client, subscriptions, consumer, companion, outage, tracing }: Observed) {
+export function observation(observed: Observed) {
+  const { name, config, client, subscriptions, consumer, companion, outage, sweep, tracing } = observed;
   const { group, mongodbDatabase: database } = config;
   const checks = {
     database: async () => {
@@ -30,6 +33,7 @@ export function observation({ name, config, client, subscriptions, consumer, com
       if (state === null) return 'topic and group are being checked';
       return state === 'running' ? outage() : `is ${state}`;
     },
+    ledger: sweep,
     companion: () => {
       const beside = companion();
       const reason = beside?.health() ?? null;

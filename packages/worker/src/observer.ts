@@ -1,6 +1,7 @@
 import type { ConsumerEvent, ConsumerObserver, IncomingEvent } from '@nightporter/consumer';
 import { traceIdOf, type Clock } from '@nightporter/protocol';
 import type { Logger } from '@nightporter/runtime';
+import type { SweepHealth } from './sweep-health.js';
 
 /** An outage repeats itself at least this often while it lasts (the engine's longest pause is 10 s); after it, silence is health. */
 const OUTAGE_MS = 15_000;
@@ -9,6 +10,7 @@ const OUTAGE_MS = 15_000;
 export function createConsumerObserver(
   logger: Logger,
   clock: Clock,
+  sweep?: Pick<SweepHealth, 'heard'>,
 ): { observe: ConsumerObserver; outage: () => string | null } {
   let last: { readonly at: number; readonly reason: string } | null = null;
   return {
@@ -17,6 +19,7 @@ export function createConsumerObserver(
         last = { at: clock.now(), reason: `${event.kind} (${event.operation})` };
       }
       if (event.kind === 'acknowledged') last = null;
+      sweep?.heard(event);
       write(logger, event);
     },
     outage: () => (last !== null && clock.now() - last.at < OUTAGE_MS ? last.reason : null),

@@ -29,6 +29,7 @@ import type { ConsumerDefinition, WorkerParts, WorkerResources } from './define-
 import { engineHandlers } from './handlers.js';
 import { observation } from './observation.js';
 import { createConsumerObserver } from './observer.js';
+import { createSweepHealth } from './sweep-health.js';
 import { registerWithProducers } from './producers.js';
 import { createConsumerTracer } from './tracer.js';
 import { resolveSubscriptions, type WorkerSettings } from './settings.js';
@@ -72,7 +73,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
   const subscriptions = resolveSubscriptions(definition.subscriptions, context.config);
   const connection = brokerConnection(config, logger);
   const client = await connectMongo({ uri: config.mongodbUri, appName: definition.name });
-  const observer = createConsumerObserver(logger, systemClock);
+  const sweepHealth = createSweepHealth(systemClock, { sweepEveryMs: config.ledgerEveryMs });
+  const observer = createConsumerObserver(logger, systemClock, sweepHealth);
   let consumer: Consumer | null = null;
   let companion: Companion | null = null;
   const told = observation({
@@ -83,6 +85,7 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
     consumer: () => consumer,
     companion: () => companion,
     outage: observer.outage,
+    sweep: () => sweepHealth.reason(),
     tracing,
   });
   const health = await createHealthServer({ host: config.host, port: config.port, ...told.served });
