@@ -22,7 +22,9 @@ type Transform = typeof jsonSchemaTransform;
 /** What the transform of zod makes of a route, with the headers of its answers, which that leaves out: those under `headers`, and the common ones. */
 export const transformWithHeaders: Transform = (document) => {
   const transformed = jsonSchemaTransform(document);
-  const [written, page] = [document.schema.response, transformed.schema.response];
+  // A route may have no schema, whatever the type says.
+  if (!isRecord(document.schema) || !isRecord(transformed.schema)) return transformed;
+  const [written, page] = [document.schema['response'], transformed.schema['response']];
   if (!isRecord(page)) return transformed;
   const response = Object.fromEntries(
     Object.entries(page).map(([status, answer]) => {
