@@ -48,7 +48,7 @@ export {
 } from './questions/deployment.js';
 export { needOf, type GroupVerdict, type RelayVerdict } from './questions/explain.js';
 export { aggregateHistory, type AggregateHistory, type HistoryPage } from './questions/history.js';
-export { search, type SearchPage, type SearchRequest } from './questions/search.js';
+export { SEARCH_LIMIT_MAX, search, type SearchPage, type SearchRequest } from './questions/search.js';
 export {
   groupStandings,
   relayStanding,

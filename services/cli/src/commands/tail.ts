@@ -1,7 +1,8 @@
-import { search, type Deployment, type EventSummary } from '@nightporter/ledger';
+import { SEARCH_LIMIT_MAX, search, type EventSummary, type SearchPage, type SearchRequest } from '@nightporter/ledger';
+import { createDatabaseClock } from '@nightporter/mongo';
 import { Command } from 'commander';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cli } from '../cli.js';
+import type { Cli, Io } from '../cli.js';
 import { connected, withConnection, type ConnectionFlags } from '../connection.js';
 import { at, whole } from '../output.js';
 
@@ -15,11 +16,9 @@ interface Flags extends ConnectionFlags {
 
 /** Events of the last few seconds may commit later than younger ones, so they are looked for again. */
 const OVERLAP_MS = 15_000;
-const PAGE = 200;
 
 export function tailCommand(cli: Cli): Command {
-  const description =
-    'Prints events as they are committed, a line each, until it is ended. A look at what goes on: it may leave out events while more than 200 come at once.';
+  const description = 'Prints events as they are committed, a line each and each once, until it is ended.';
   return withConnection(new Command('tail').description(description))
     .option('--type <name>', 'only events of this type')
     .option('--topic <name>', 'only events of this topic')
@@ -32,25 +31,40 @@ export function tailCommand(cli: Cli): Command {
     )
     .action((flags: Flags) => {
       // From when it was asked for: connecting takes a while.
-      const startedMs = Date.now();
-      return connected(flags, ({ deployment }) => follow(cli, { deployment, flags, startedMs }));
+      const askedAtMs = performance.now();
+      return connected(flags, async ({ client, deployment }) => {
+        const clock = createDatabaseClock(client);
+        const now = (): Promise<Date> => clock.read();
+        const startedMs = (await now()).getTime() - (performance.now() - askedAtMs);
+        const page: FollowedEvents['page'] = (request) => search(deployment, request);
+        await followEvents(cli.io, flags, { startedMs, now, page });
+      });
     });
 }
 
-async function follow(
-  { io }: Cli,
-  {
-    deployment,
-    flags,
-    startedMs,
-  }: { readonly deployment: Deployment; readonly flags: Flags; readonly startedMs: number },
+/** Events, and the clock that dates them: a terminal's may be off. */
+interface FollowedEvents {
+  readonly startedMs: number;
+  readonly now: () => Promise<Date>;
+  /** Newest first, a page at a time. */
+  readonly page: (request: SearchRequest) => Promise<Pick<SearchPage, 'events' | 'cursor'>>;
+}
+
+/** Prints each event once that is created from the start on, until the limit is reached or the command is ended. */
+export async function followEvents(
+  io: Pick<Io, 'out' | 'signal'>,
+  flags: Pick<Flags, 'everyMs' | 'json' | 'limit' | 'topic' | 'type'>,
+  { now, page, startedMs }: FollowedEvents,
 ): Promise<void> {
   const { limit = Number.POSITIVE_INFINITY } = flags;
+  let lookedMs = startedMs;
   let seen = new Map<string, number>();
   let printed = 0;
   while (!io.signal.aborted && printed < limit) {
-    const fromMs = Math.max(startedMs, Date.now() - OVERLAP_MS);
-    const fresh = (await newest(deployment, flags, fromMs))
+    // Behind the look before, however long that took or is ago.
+    const fromMs = Math.max(startedMs, lookedMs - OVERLAP_MS);
+    lookedMs = (await now()).getTime();
+    const fresh = (await since(fromMs, flags, page))
       .filter(({ eventId }) => !seen.has(eventId))
       .slice(0, limit - printed);
     for (const event of fresh) {
@@ -64,19 +78,26 @@ async function follow(
   }
 }
 
-/** Oldest first. */
-async function newest(
-  deployment: Deployment,
-  { topic, type }: Flags,
+/** All of them, oldest first: what is committed while the pages are read is newer, or found by the next look. */
+async function since(
   fromMs: number,
+  { topic, type }: Pick<Flags, 'topic' | 'type'>,
+  page: FollowedEvents['page'],
 ): Promise<readonly EventSummary[]> {
-  const { events } = await search(deployment, {
-    from: new Date(fromMs),
-    limit: PAGE,
-    ...(topic === undefined ? {} : { topic }),
-    ...(type === undefined ? {} : { eventType: type }),
-  });
-  return [...events].reverse();
+  const found: EventSummary[] = [];
+  let cursor: string | null = null;
+  do {
+    const answered: Pick<SearchPage, 'events' | 'cursor'> = await page({
+      from: new Date(fromMs),
+      limit: SEARCH_LIMIT_MAX,
+      ...(topic === undefined ? {} : { topic }),
+      ...(type === undefined ? {} : { eventType: type }),
+      ...(cursor === null ? {} : { cursor }),
+    });
+    found.push(...answered.events);
+    ({ cursor } = answered);
+  } while (cursor !== null);
+  return found.reverse();
 }
 
 function lineOf({ aggregate, createdAt, eventId, eventType, status, topic, version }: EventSummary): string {
