@@ -8,7 +8,7 @@ import {
   type InboxDocument,
 } from '@nightporter/mongo';
 import { namespace } from '@nightporter/protocol';
-import type { MongoClient } from 'mongodb';
+import { MongoServerError, type MongoClient } from 'mongodb';
 import { placeOfGroup, type Deployment, type Place } from '../questions/deployment.js';
 import { status, type Status } from '../questions/status.js';
 import { judgeDeployment, type DeploymentFacts, type Finding } from './judge.js';
@@ -19,8 +19,15 @@ export interface Examination {
   readonly registered: readonly { readonly group: string; readonly topics: readonly string[] }[];
 }
 
+/** As the setting BROKER_RETENTION_HOURS has it, and a broker that is told nothing. */
+const BROKER_RETENTION_MS = 72 * 3_600_000;
+
 /** Looks at all databases of a deployment. Rejects with NP_STORE_UNAVAILABLE. */
-export async function doctor(deployment: Deployment, client: MongoClient): Promise<Examination> {
+export async function doctor(
+  deployment: Deployment,
+  client: MongoClient,
+  { brokerRetentionMs = BROKER_RETENTION_MS }: { readonly brokerRetentionMs?: number } = {},
+): Promise<Examination> {
   return guarded('examining the deployment', async () => {
     const standing = await status(deployment, client);
     const findings = judgeDeployment({
@@ -29,6 +36,7 @@ export async function doctor(deployment: Deployment, client: MongoClient): Promi
       missingIndexes: await indexesOf(deployment),
       clockSkews: await skewsOf(deployment, client),
       historyMs: await historyOf(deployment),
+      brokerRetentionMs,
       ...(await standingFacts(deployment, standing)),
     });
     return { findings, registered: standing.groups.map(({ group, topics }) => ({ group, topics })) };
@@ -43,14 +51,15 @@ async function replicaSetOf(client: MongoClient): Promise<DeploymentFacts['repli
   return { name: typeof name === 'string' ? name : null, members, unhealthy: await unhealthyMembers(client) };
 }
 
-/** Not every user may ask, and not every server answers: then nothing is known against a member. */
-async function unhealthyMembers(client: MongoClient): Promise<readonly string[]> {
+/** Not every user may ask, and not every server answers: then it is not known. */
+async function unhealthyMembers(client: MongoClient): Promise<readonly string[] | null> {
   try {
     const found = await client.db('admin').command({ replSetGetStatus: 1 });
     const members = (found['members'] ?? []) as { readonly name: string; readonly health?: number }[];
     return members.filter(({ health }) => health === 0).map(({ name }) => name);
-  } catch {
-    return [];
+  } catch (error) {
+    if (error instanceof MongoServerError) return null;
+    throw error;
   }
 }
 

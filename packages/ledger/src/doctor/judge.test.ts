@@ -23,6 +23,7 @@ const sound: DeploymentFacts = {
   relay,
   outboxes: [outbox],
   groups: [group],
+  brokerRetentionMs: 3 * DAY_MS,
 };
 
 describe('the doctor', () => {
@@ -41,6 +42,12 @@ describe('the doctor', () => {
     ],
     ['a replica set of one', { replicaSet: { name: 'rs0', members: 1, unhealthy: [] } }, 'note', 'replica-set'],
     ['a sick member', { replicaSet: { name: 'rs0', members: 3, unhealthy: ['b:27017'] } }, 'warning', 'replica-set'],
+    [
+      'members that nobody may ask after',
+      { replicaSet: { name: 'rs0', members: 3, unhealthy: null } },
+      'note',
+      'replica-set',
+    ],
     [
       'a missing index',
       { missingIndexes: [{ namespace: 'orders.outbox', index: 'x', role: 'orders-api' }] },
@@ -72,10 +79,11 @@ describe('the doctor', () => {
     ['messages set aside', { groups: [{ ...group, setAside: 1 }] }, 'warning', 'group'],
     [
       'an inbox that forgets too early',
-      { groups: [{ ...group, inboxRetentionMs: DAY_MS }] },
+      { groups: [{ ...group, inboxRetentionMs: 6 * DAY_MS - 1 }] },
       'warning',
       'inbox-retention',
     ],
+    ['a broker that keeps messages for long', { brokerRetentionMs: 46 * DAY_MS }, 'warning', 'inbox-retention'],
   ])('names %s, and what mends it', (_what, facts, severity, check) => {
     const findings = judgeDeployment({ ...sound, ...facts });
     expect(findings).toMatchObject([{ severity, check }]);

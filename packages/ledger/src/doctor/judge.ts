@@ -27,7 +27,8 @@ export interface DeploymentFacts {
   readonly replicaSet: {
     readonly name: string | null;
     readonly members: number;
-    readonly unhealthy: readonly string[];
+    /** Null: nobody may ask, or the server does not say. */
+    readonly unhealthy: readonly string[] | null;
   };
   readonly missingIndexes: readonly { readonly namespace: string; readonly index: string; readonly role: string }[];
   /** This computer's clock minus each database's, by the place of the database. */
@@ -46,6 +47,8 @@ export interface DeploymentFacts {
     readonly oldestPendingMs: number | null;
   }[];
   readonly groups: readonly GroupFacts[];
+  /** How long the broker keeps a message, and so may deliver it again. */
+  readonly brokerRetentionMs: number;
 }
 
 interface GroupFacts {
@@ -67,8 +70,6 @@ const SKEW_MAX_MS = 2_000;
 const HISTORY_MIN_MS = DAY_MS;
 const PENDING_MAX_MS = 60_000;
 const LAG_MAX_MS = 5 * 60_000;
-/** A broker keeps and redelivers messages for three days unless told otherwise. */
-const INBOX_RETENTION_MIN_MS = 4 * DAY_MS;
 
 export function judgeDeployment(facts: DeploymentFacts): readonly Finding[] {
   return [
@@ -79,7 +80,7 @@ export function judgeDeployment(facts: DeploymentFacts): readonly Finding[] {
     ...judgeClocks(facts),
     ...judgeRelay(facts),
     ...facts.outboxes.flatMap((outbox) => judgeOutbox(outbox)),
-    ...facts.groups.flatMap((group) => judgeGroup(group)),
+    ...facts.groups.flatMap((group) => [...judgeGroup(group), ...judgeInbox(group, facts.brokerRetentionMs)]),
   ];
 }
 
@@ -110,7 +111,15 @@ function judgeServer({ engine: { engine, version }, historyMs, replicaSet }: Dep
           ),
         ]
       : []),
-    ...unhealthy.map((member) =>
+    ...(name !== null && unhealthy === null
+      ? [
+          note(
+            'replica-set',
+            'Whether all members are healthy is not known: replSetGetStatus was refused. The role clusterMonitor allows it.',
+          ),
+        ]
+      : []),
+    ...(unhealthy ?? []).map((member) =>
       warning(
         'replica-set',
         `Member ${member} is not healthy: with another one lost there is no majority.`,
@@ -203,16 +212,7 @@ function judgeOutbox({ dead, oldestPendingMs, producer }: DeploymentFacts['outbo
   ];
 }
 
-function judgeGroup({
-  database,
-  dead,
-  group,
-  inboxRetentionMs,
-  lagMs,
-  producer,
-  setAside,
-  sweeper,
-}: GroupFacts): readonly Finding[] {
+function judgeGroup({ database, dead, group, lagMs, producer, setAside, sweeper }: GroupFacts): readonly Finding[] {
   return [
     ...(database === null
       ? [
@@ -259,15 +259,19 @@ function judgeGroup({
           ),
         ]
       : []),
-    ...(inboxRetentionMs !== null && inboxRetentionMs < INBOX_RETENTION_MIN_MS
-      ? [
-          warning(
-            'inbox-retention',
-            `Group ${group} keeps inbox records for ${Math.round(inboxRetentionMs / HOUR_MS)} h; the broker may deliver a message again for longer.`,
-            'Raise INBOX_RETENTION_DAYS of its worker to 4 or more',
-          ),
-        ]
-      : []),
+  ];
+}
+
+/** As a worker checks at its start: a message is kept as long as the broker keeps it, and can come again as long once more. */
+function judgeInbox({ group, inboxRetentionMs }: GroupFacts, brokerRetentionMs: number): readonly Finding[] {
+  const minMs = 2 * brokerRetentionMs;
+  if (inboxRetentionMs === null || inboxRetentionMs >= minMs) return [];
+  return [
+    warning(
+      'inbox-retention',
+      `Group ${group} keeps inbox records for ${Math.round(inboxRetentionMs / HOUR_MS)} h; the broker keeps messages for ${Math.round(brokerRetentionMs / HOUR_MS)} h, and twice that is needed.`,
+      `Raise INBOX_RETENTION_DAYS of its worker to ${Math.ceil(minMs / DAY_MS)} or more`,
+    ),
   ];
 }
 

@@ -4,12 +4,13 @@ import { preflightGroup, preflightTopic } from '@nightporter/rocketmq';
 import { Command, Option } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
 import { connected, names, withConnection, type ConnectionFlags } from '../connection.js';
-import { answer, count, table } from '../output.js';
+import { answer, count, table, whole } from '../output.js';
 
 interface Flags extends ConnectionFlags {
   readonly json: boolean;
   readonly rocketmqEndpoints?: string;
   readonly topics?: readonly string[];
+  readonly brokerRetentionHours: number;
 }
 
 export function doctorCommand(cli: Cli): Command {
@@ -20,6 +21,12 @@ export function doctorCommand(cli: Cli): Command {
       new Option('--rocketmq-endpoints <host:port>', 'proxy of the broker; without it topics are not looked at').env(
         'ROCKETMQ_ENDPOINTS',
       ),
+    )
+    .addOption(
+      new Option('--broker-retention-hours <hours>', 'how long the broker keeps messages, as the workers are told')
+        .env('BROKER_RETENTION_HOURS')
+        .argParser(whole({ min: 1, max: 87_600 }))
+        .default(72),
     )
     .option('--topics <names>', 'topics to look at, by commas (default: those of the registered groups)', names)
     .option('--json', 'print one line of JSON', false)
@@ -35,7 +42,8 @@ Examples:
     )
     .action((flags: Flags) =>
       connected(flags, async ({ client, deployment }) => {
-        const found = await doctor(deployment, client);
+        const brokerRetentionMs = flags.brokerRetentionHours * 3_600_000;
+        const found = await doctor(deployment, client, { brokerRetentionMs });
         const findings = [...found.findings, ...(await atBroker(flags, found.registered))];
         answer(cli, flags, findings, told);
         if (findings.some(({ severity }) => severity !== 'note')) cli.exitCode = EXIT.no;
@@ -62,11 +70,12 @@ async function atBroker(
   const findings: Finding[] = [];
   for (const topic of wanted) findings.push(...(await refusalOf(() => preflightTopic({ endpoints, topic }))));
   for (const { group, topics: read } of registered) {
-    const [topic] = read;
-    if (topic !== undefined)
-      findings.push(
-        ...(await refusalOf(() => preflightGroup({ endpoints, topic, group: brokerGroup(groupId(group)) }))),
-      );
+    const name = brokerGroup(groupId(group));
+    for (const topic of read) {
+      const refused = await refusalOf(() => preflightGroup({ endpoints, topic, group: name }));
+      // What is wrong with the group itself is so for each of its topics.
+      findings.push(...refused.filter(({ text }) => !findings.some((known) => known.text === text)));
+    }
   }
   return findings;
 }
