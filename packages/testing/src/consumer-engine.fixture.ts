@@ -4,6 +4,7 @@ import {
   TOPIC,
   keyFor,
   startMember,
+  startedRecords,
   stopMember,
   type Member,
   type MemberSetup,
@@ -53,3 +54,27 @@ export const position = (aggregateId: string, group = 'billing'): unknown =>
 /** Whether the broker has nothing for the group that is not in hand. */
 export const isDrained = (group = 'billing'): boolean =>
   world.broker.topic(TOPIC).receive({ group, max: 1, invisibleMs: 1 }).length === 0;
+
+/** How many events each transaction of the group has settled, without those that settled none. */
+export function commits(): number[] {
+  const counts: number[] = [];
+  const group = world.group('billing');
+  const told = group.onCommitted;
+  group.onCommitted = (commit) => {
+    told(commit);
+    if (commit.settled.length > 0) counts.push(commit.settled.length);
+  };
+  return counts;
+}
+
+/** A member that keeps record of what it starts, so that parked events may run together. */
+export function startDraining(
+  poison: Set<string>,
+  { started = startedRecords(), runs = [] as string[], commitMax = 32 } = {},
+): Member {
+  return start({
+    handlers: failingFor(poison, runs),
+    options: { retryScheduleMs: [1_000], commitMax },
+    ports: () => ({ started }),
+  });
+}
