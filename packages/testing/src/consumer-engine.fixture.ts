@@ -78,3 +78,17 @@ export function startDraining(
     ports: () => ({ started }),
   });
 }
+
+/** Makes what is parked as its aggregate's first version due at once, as if nobody had tried it. */
+export async function makeDueUntried(): Promise<void> {
+  const events = world
+    .group('billing')
+    .parked()
+    .map(({ event }) => event);
+  const first = events.filter(({ envelope }) => envelope.aggregateVersion === 1);
+  const parked = { state: 'retry', attempts: 0, retryInMs: 0, failure: null } as const;
+  await world.groupStores('billing').store.transact(async (transaction) => {
+    await transaction.load(events);
+    await transaction.save(first.map((event) => ({ kind: 'park', event, ...parked })));
+  });
+}

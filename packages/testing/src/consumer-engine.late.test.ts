@@ -1,6 +1,6 @@
 import { NightporterError, sleep } from '@nightporter/protocol';
 import { describe, expect, test } from 'vitest';
-import { history, start, world } from './consumer-engine.fixture.js';
+import { history, makeDueUntried, start, world } from './consumer-engine.fixture.js';
 import { send, settled, startedRecords } from './consumer-engine.support.js';
 
 describe('however long it takes, something has an outcome', () => {
@@ -45,15 +45,9 @@ describe('however long it takes, something has an outcome', () => {
       options: { ...options, retryConcurrency: 1, hardshipsMax: 4 },
       ports: () => ({ started: startedRecords() }),
     });
-    // Each waits behind a first event that does not work yet, so that all have their turn at once, and untried.
     send(world, ...names.flatMap((name) => history(name, 1)));
     await settled(world);
-    await world.groupStores('billing').store.transact(async (transaction) => {
-      const events = member.parked().map(({ event }) => event);
-      await transaction.load(events);
-      const parked = { state: 'retry', attempts: 0, retryInMs: 0, failure: null } as const;
-      await transaction.save(events.map((event) => ({ kind: 'park', event, ...parked })));
-    });
+    await makeDueUntried();
     isReady = true;
     await world.clock.advance(60_000);
     expect(member.effects().toSorted()).toEqual(names.map((name) => `${name}-1`).filter((id) => id !== hot));
@@ -93,12 +87,7 @@ describe('however long it takes, something has an outcome', () => {
     });
     send(world, ...names.flatMap((name) => history(name, 1)));
     await settled(world);
-    await world.groupStores('billing').store.transact(async (transaction) => {
-      const events = member.parked().map(({ event }) => event);
-      await transaction.load(events);
-      const parked = { state: 'retry', attempts: 0, retryInMs: 0, failure: null } as const;
-      await transaction.save(events.map((event) => ({ kind: 'park', event, ...parked })));
-    });
+    await makeDueUntried();
     isReady = true;
     await world.clock.advance(20_000);
     expect(given).toEqual([true]);

@@ -1,6 +1,14 @@
 import { sleep } from '@nightporter/protocol';
 import { describe, expect, test } from 'vitest';
-import { commits, failingFor, history, start, startDraining, world } from './consumer-engine.fixture.js';
+import {
+  commits,
+  failingFor,
+  history,
+  makeDueUntried,
+  start,
+  startDraining,
+  world,
+} from './consumer-engine.fixture.js';
 import {
   mortalPorts,
   send,
@@ -21,13 +29,7 @@ describe('events that have their turn at once', () => {
     send(world, ...names.flatMap((name) => history(name, last)));
     await settled(world);
     await stopMember(world, parking);
-    await world.groupStores('billing').store.transact(async (transaction) => {
-      const events = parking.parked().map(({ event }) => event);
-      await transaction.load(events);
-      const first = events.filter(({ envelope }) => envelope.aggregateVersion === 1);
-      const parked = { state: 'retry', attempts: 0, retryInMs: 0, failure: null } as const;
-      await transaction.save(first.map((event) => ({ kind: 'park', event, ...parked })));
-    });
+    await makeDueUntried();
   }
 
   test('share transactions, as many as there are slots, each with what waits behind it', async () => {
