@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { knownMetrics, metricsIn, prometheusFiles, prometheusRules } from './promql.js';
+import { knownMetrics, metricsIn, prometheusFiles, prometheusGroups, prometheusRules } from './promql.js';
 
 const rules = prometheusRules();
 const alerts = rules.filter(({ alert }) => alert !== undefined);
@@ -25,6 +25,19 @@ describe('alarms', () => {
     const asked = rules.flatMap(({ expr }) => metricsIn(expr));
     expect(asked.length).toBeGreaterThanOrEqual(rules.length);
     expect(asked.filter((metric) => !known.has(metric))).toEqual([]);
+  });
+
+  it('see what was recorded at their own moment: it stands before them in their group', () => {
+    const recorded = new Set(rules.flatMap(({ record }) => record ?? []));
+    const asked = prometheusGroups().flatMap(({ name, rules: inTurn }) =>
+      inTurn.flatMap(({ alert, record, expr }, place) => {
+        const before = new Set(inTurn.slice(0, place).map((rule) => rule.record));
+        const figures = metricsIn(expr).filter((metric) => recorded.has(metric));
+        return figures.map((figure) => ({ rule: `${name}: ${alert ?? record!}`, figure, isThere: before.has(figure) }));
+      }),
+    );
+    expect(asked.length).toBeGreaterThan(5);
+    expect(asked.filter(({ isThere }) => !isThere)).toEqual([]);
   });
 
   it('have a severity, a sentence, and a section that says what it means, what to look at and what to do', () => {

@@ -37,11 +37,20 @@ export function prometheusFiles(kind: 'rules' | 'tests'): readonly string[] {
   return readdirSync(`${FOLDER}${kind}`).map((name) => `${FOLDER}${kind}/${name}`);
 }
 
+/** What is evaluated together, from top to bottom; one group knows nothing of another's turn. */
+export interface RuleGroup {
+  readonly name: string;
+  readonly rules: readonly Rule[];
+}
+
+export function prometheusGroups(): readonly RuleGroup[] {
+  return prometheusFiles('rules').flatMap(
+    (file) => (parse(readFileSync(file, 'utf8')) as { groups: readonly RuleGroup[] }).groups,
+  );
+}
+
 export function prometheusRules(): readonly Rule[] {
-  return prometheusFiles('rules').flatMap((file) => {
-    const { groups } = parse(readFileSync(file, 'utf8')) as { groups: readonly { rules: readonly Rule[] }[] };
-    return groups.flatMap(({ rules }) => rules);
-  });
+  return prometheusGroups().flatMap(({ rules }) => rules);
 }
 
 const TABLES: readonly MetricTable[] = [
