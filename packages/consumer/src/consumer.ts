@@ -13,6 +13,7 @@ import { resolveOptions, type ConsumerOptions, type ConsumerSetup } from './opti
 import { receiveLoop } from './receive-loop.js';
 import { retryLoop, scanLoop } from './retry-loop.js';
 import type { ConsumerSnapshot } from './snapshot.js';
+import { Turns } from './turns.js';
 
 /** Of the drain, the part that is kept for rolling back what still runs; at most {@link ROLL_BACK_MS_MAX}. */
 const ROLL_BACK_SHARE = 0.2;
@@ -61,6 +62,7 @@ class ConsumerEngine<Session> implements Consumer {
       retryPolicy: { delays, attemptsMax: options.attemptsMax },
       // A claim that was taken in the first half of its time has run out when an outage took the second.
       circuit: new StoreCircuit({ clock, random, limits, longOutageMs: options.claimMs / 2 }),
+      turns: new Turns(clock),
       counters,
       filter: new FilterGuard(),
       due: new DueBell(),

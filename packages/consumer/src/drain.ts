@@ -21,7 +21,7 @@ export interface Run {
  */
 export function togetherMax<Session>({ options, ports }: Engine<Session>): number {
   const { attemptsMax, claimMs, commitMax, handlerMs, transactionMs } = options;
-  const mayShare = ports.started !== undefined && attemptsMax > 1 && claimMs > transactionMs + 2 * handlerMs;
+  const mayShare = ports.started !== undefined && attemptsMax > 1 && claimMs > 4 * transactionMs + 2 * handlerMs;
   return mayShare ? commitMax : 1;
 }
 

@@ -12,6 +12,7 @@ import type { ConsumerEvent, ConsumerObserver } from './consumer-events.js';
 import type { Emitter, Handlers } from './handler-ports.js';
 import type { GroupStore, ParkedQueue, StartedRecords, Subscriber } from './ports.js';
 import type { ConsumerTracer } from './trace-ports.js';
+import type { Turns } from './turns.js';
 
 /** What the engine needs of the world. */
 export interface ConsumerPorts<Session> {
@@ -48,6 +49,7 @@ export interface Engine<Session> {
   readonly handlers: Handlers<Session>;
   readonly retryPolicy: RetryPolicy;
   readonly circuit: StoreCircuit;
+  readonly turns: Turns;
   readonly counters: Counters;
   readonly filter: FilterGuard;
   /** Rings when parked events may have become due. */

@@ -33,7 +33,7 @@ export interface ConsumerOptions {
   readonly retryPollMs: number;
   /**
    * How long a claim keeps a parked event from other claimers; longer than `handlerMs`. Parked events share a transaction only where it is longer than
-   * `transactionMs` and twice `handlerMs`.
+   * four times `transactionMs` (two of them may pass before a transaction has its turn) and twice `handlerMs`.
    */
   readonly claimMs: number;
   /** Time limit of one handler run. */

@@ -4,7 +4,7 @@ import { backoffMs } from './circuit.js';
 import type { SilentCount } from './counters.js';
 import type { Decide, Decision } from './decision.js';
 import type { Engine } from './engine.js';
-import { classify } from './failure.js';
+import { classify, type FailureClass } from './failure.js';
 import {
   attemptOf,
   groupChangesOf,
@@ -21,6 +21,7 @@ import { LeftToLedger } from './left-to-ledger.js';
 import type { ConsumerEvent } from './consumer-events.js';
 import { versionKey, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
 import type { TransactionTrace } from './trace-ports.js';
+import type { TurnEnding } from './turns.js';
 
 export type SettleResult =
   /** The first `count` messages have a durable outcome. */
@@ -67,59 +68,94 @@ export async function settle<Session>(
   works: readonly Work[],
   { decide, hardshipsMax, isLate = () => false }: { decide: Decide; hardshipsMax: number; isLate?: () => boolean },
 ): Promise<SettleResult> {
-  const { circuit, options, ports, rollBack, stopping } = engine;
+  const { circuit, options, ports, rollBack, stopping, turns } = engine;
+  // Claims run out while they wait; what the broker has handed out is kept hidden meanwhile.
+  const isClaimed = works.some((work) => work.kind === 'event' && work.claim !== null);
+  const longestMs = isClaimed ? options.transactionMs : options.handlerMs;
   for (let hardships = 0; ;) {
     await circuit.whenClosed(stopping);
-    if (rollBack.rungForGood) return { kind: 'abandoned' };
-    const trace = ports.tracer?.transaction(works.length) ?? null;
-    const draft: Draft<Session> = {
-      changes: [],
-      told: [],
-      silent: [],
-      isLoaded: false,
-      running: null,
-      leftToLedger: new LeftToLedger(engine, works),
-      trace,
-    };
-    let result: Extract<SettleResult, { kind: 'committed' | 'lost' }> | null = null;
-    try {
-      result = await ports.store.transact((transaction) =>
-        inTransaction(engine, transaction, { works, decide, draft }),
-      );
-      trace?.ended({ kind: 'committed' });
-    } catch (error) {
-      trace?.ended({ kind: 'failed', error });
-      const failure = classify(error);
-      switch (failure) {
-        case 'rolled-back':
-          return { kind: 'abandoned' };
-        case 'broken':
-          // A handler's broken invariant is its own; one outside of handlers is ours, and nobody's to handle.
-          if (draft.running === null) throw error;
-          return { kind: 'failed', at: draft.running, error };
-        case 'failed':
-          return { kind: 'failed', at: draft.running, error };
-        case 'unavailable':
-          engine.tell({ kind: 'database-unavailable', operation: 'transact', error });
-          circuit.failed();
-          if (stopping.rungForGood) return { kind: 'abandoned' };
-          if (draft.isLoaded) hardships += 1;
-          break;
-        case 'conflict':
-          engine.tell({ kind: 'conflict' });
-          hardships += 1;
-          break;
-      }
-      if (hardships >= hardshipsMax || (hardships > 0 && isLate())) return { kind: 'hard', error };
-      if (failure === 'conflict') {
-        await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
-      }
+    await turns.begin({ longestMs, hurry: rollBack });
+    const tried = rollBack.rungForGood ? null : await tryOnce(engine, works, decide);
+    turns.end(endingOf(tried));
+    if (tried === null) return { kind: 'abandoned' };
+    if (tried.kind === 'done') {
+      circuit.succeeded();
+      if (tried.result.kind === 'committed') publish(engine, tried.draft);
+      return tried.result;
     }
-    if (result === null) continue;
-    circuit.succeeded();
-    if (result.kind === 'committed') publish(engine, draft);
-    return result;
+    const { draft, error, failure } = tried;
+    switch (failure) {
+      case 'rolled-back':
+        return { kind: 'abandoned' };
+      case 'broken':
+        // A handler's broken invariant is its own; one outside of handlers is ours, and nobody's to handle.
+        if (draft.running === null) throw error;
+        return { kind: 'failed', at: draft.running, error };
+      case 'failed':
+        return { kind: 'failed', at: draft.running, error };
+      case 'unavailable':
+        engine.tell({ kind: 'database-unavailable', operation: 'transact', error });
+        circuit.failed();
+        if (stopping.rungForGood) return { kind: 'abandoned' };
+        if (draft.isLoaded) hardships += 1;
+        break;
+      case 'conflict':
+        engine.tell({ kind: 'conflict' });
+        hardships += 1;
+        break;
+    }
+    if (hardships >= hardshipsMax || (hardships > 0 && isLate())) return { kind: 'hard', error };
+    if (failure === 'conflict') {
+      await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
+    }
   }
+}
+
+/** What one transaction came to. */
+type Tried<Session> =
+  | {
+      readonly kind: 'done';
+      readonly draft: Draft<Session>;
+      readonly result: Extract<SettleResult, { kind: 'committed' | 'lost' }>;
+    }
+  | {
+      readonly kind: 'threw';
+      readonly draft: Draft<Session>;
+      readonly error: unknown;
+      readonly failure: FailureClass;
+    };
+
+async function tryOnce<Session>(
+  engine: Engine<Session>,
+  works: readonly Work[],
+  decide: Decide,
+): Promise<Tried<Session>> {
+  const { ports } = engine;
+  const trace = ports.tracer?.transaction(works.length) ?? null;
+  const draft: Draft<Session> = {
+    changes: [],
+    told: [],
+    silent: [],
+    isLoaded: false,
+    running: null,
+    leftToLedger: new LeftToLedger(engine, works),
+    trace,
+  };
+  try {
+    const result = await ports.store.transact((transaction) =>
+      inTransaction(engine, transaction, { works, decide, draft }),
+    );
+    trace?.ended({ kind: 'committed' });
+    return { kind: 'done', draft, result };
+  } catch (error) {
+    trace?.ended({ kind: 'failed', error });
+    return { kind: 'threw', draft, error, failure: classify(error) };
+  }
+}
+
+function endingOf<Session>(tried: Tried<Session> | null): TurnEnding {
+  if (tried?.kind === 'done') return 'committed';
+  return tried?.failure === 'conflict' ? 'conflicted' : 'otherwise';
 }
 
 function conflictLimits({ conflictFirstMs, conflictMaxMs }: { conflictFirstMs: number; conflictMaxMs: number }): {

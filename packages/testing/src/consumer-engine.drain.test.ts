@@ -137,7 +137,7 @@ describe('what waits behind an event', () => {
       startMember(world, {
         options: {
           attemptsMax: 2,
-          claimMs: 40_000,
+          claimMs: 41_000,
           handlerMs: 10_000,
           retryScheduleMs: [1_000],
           deliveriesTrusted: 100,

@@ -4,7 +4,7 @@ import { history, makeDueUntried, start, world } from './consumer-engine.fixture
 import { send, settled, startedRecords } from './consumer-engine.support.js';
 
 describe('however long it takes, something has an outcome', () => {
-  const options = { retryScheduleMs: [1_000], handlerMs: 6_000, transactionMs: 2_000, claimMs: 15_000 };
+  const options = { retryScheduleMs: [1_000], handlerMs: 6_000, transactionMs: 2_000, claimMs: 21_000 };
 
   test('when an event hangs behind a healthy one: the healthy one commits, and the other is charged and dies', async () => {
     const isFirst = new Set<string>();

@@ -51,7 +51,7 @@ describe('events that have their turn at once', () => {
 
   test('do not share one where a claim may run out while others run', async () => {
     await parkAll();
-    const limits = { handlerMs: 10_000, transactionMs: 5_000, claimMs: 25_000 };
+    const limits = { handlerMs: 10_000, transactionMs: 5_000, claimMs: 40_000 };
     start({ options: limits, ports: () => ({ started: startedRecords() }) });
     const counts = commits();
     await world.clock.advance(1_000);
@@ -171,7 +171,7 @@ describe('events that have their turn at once', () => {
     for (let process = 0; process < 6; process += 1) {
       const mortal: Mortal = { isDead: false };
       startMember(world, {
-        options: { attemptsMax: 3, claimMs: 40_000, handlerMs: 10_000, retryConcurrency: 1 },
+        options: { attemptsMax: 3, claimMs: 41_000, handlerMs: 10_000, retryConcurrency: 1 },
         ports: (ports) => ({ ...mortalPorts(ports, mortal), started }),
         handlers: {
           OrderPaid: async ({ event, session }) => {

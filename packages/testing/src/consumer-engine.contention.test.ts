@@ -1,0 +1,46 @@
+import { sleep } from '@nightporter/protocol';
+import { describe, expect, test } from 'vitest';
+import { send, startMember, stopMember } from './consumer-engine.support.js';
+import { createMemoryWorld, type MemorySession, type MemoryWorld } from './memory/index.js';
+
+const LOOPS = 8;
+const EVENTS = 100;
+
+function readStock(world: MemoryWorld): Promise<unknown> {
+  return world.groupStores('billing').store.transact(({ session }) => session.read('stock'));
+}
+
+describe('transactions that all write one document', () => {
+  test('take turns, so that nearly all of their tries commit', async () => {
+    const world = createMemoryWorld({ queues: LOOPS });
+    let running = 0;
+    const atOnce: number[] = [];
+    const takeFromStock = async (session: MemorySession): Promise<void> => {
+      running += 1;
+      atOnce.push(running);
+      try {
+        const left = Number((await session.read('stock')) ?? EVENTS);
+        await sleep(world.clock, 1_000);
+        await session.write('stock', left - 1);
+      } finally {
+        running -= 1;
+      }
+    };
+    const member = startMember(world, {
+      handlers: { OrderPaid: ({ session }) => takeFromStock(session) },
+      options: { receiveLoops: LOOPS, receiveMax: 1, hardshipsMax: 1_000 },
+    });
+    send(world, ...Array.from({ length: EVENTS }, (_, order) => ({ aggregateId: `o${order}`, version: 1 })));
+    await world.clock.advance(300_000);
+    const { applied, conflicts } = member.consumer.snapshot();
+    expect(applied).toBe(EVENTS);
+    const stock = readStock(world);
+    await world.clock.advance(10);
+    expect(await stock).toBe(0);
+    // They do begin side by side, and the first conflicts tell.
+    expect(Math.max(...atOnce)).toBe(LOOPS);
+    expect(conflicts).toBeGreaterThan(0);
+    expect(conflicts).toBeLessThan(EVENTS / 4);
+    await stopMember(world, member);
+  });
+});
