@@ -139,17 +139,24 @@ export async function untilReady(service: Program): Promise<string> {
   return url;
 }
 
+const ASK_EVERY_MS = 50;
+const ASK_SELDOM_MS = 2_000;
+/** The waits are so many times as long as an answer takes: who counts documents to see how far others are must not be what they wait for. */
+const WAITS_PER_ANSWER = 5;
+
 /** Asks until the answer is true; an answer that rejects counts as not yet. */
 export async function until(what: string, ask: () => Promise<boolean>, limitMs = 60_000): Promise<void> {
   const end = performance.now() + limitMs;
   let last: unknown = 'never true';
   while (performance.now() < end) {
+    const asked = performance.now();
     try {
       if (await ask()) return;
     } catch (error) {
       last = error;
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const waitMs = Math.min(Math.max(WAITS_PER_ANSWER * (performance.now() - asked), ASK_EVERY_MS), ASK_SELDOM_MS);
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
   throw new Error(`${what}: not within ${limitMs} ms (${String(last)})`);
 }
