@@ -15,8 +15,9 @@ export interface ConflictWait {
 }
 
 /**
- * Runs a transaction again while it loses to concurrent ones. Rejects with NP_STORE_UNAVAILABLE once that has gone on for `conflictMs`, and
- * with the NP_TRANSACTION_CONFLICT itself once `signal` says so.
+ * Runs a transaction of ours again while it loses to concurrent ones, or is given up by a server that is too busy to finish it within its
+ * limit. Rejects with NP_STORE_UNAVAILABLE once that has gone on for `conflictMs`, and
+ * with the error of the transaction itself once `signal` says so.
  */
 export async function untilNoConflict<Result>(
   operation: string,
@@ -28,12 +29,17 @@ export async function untilNoConflict<Result>(
     try {
       return await run();
     } catch (error) {
-      if (!isNightporterError(error, 'NP_TRANSACTION_CONFLICT') || signal?.aborted === true) throw error;
+      if (!isLost(error) || signal?.aborted === true) throw error;
       const forMs = Math.round(performance.now() - startedMs);
       if (forMs >= conflictMs) throw lostFor({ operation, conflicts, forMs, conflictMs }, error);
       await pause(Math.min(backoffMs(BACKOFF, conflicts, Math.random), conflictMs - forMs), signal);
     }
   }
+}
+
+/** Nothing of it was written, and the next run may be luckier. */
+function isLost(error: unknown): error is NightporterError {
+  return isNightporterError(error, 'NP_TRANSACTION_CONFLICT') || isNightporterError(error, 'NP_TRANSACTION_ABORTED');
 }
 
 interface Lost {
