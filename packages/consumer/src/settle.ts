@@ -19,6 +19,7 @@ import { runHandler, type HandlerRun } from './handler-run.js';
 import type { EventWork, Work } from './incoming.js';
 import { LeftToLedger } from './left-to-ledger.js';
 import type { ConsumerEvent } from './consumer-events.js';
+import type { ConsumerOptions } from './options.js';
 import { versionKey, type GroupChange, type GroupState, type GroupTransaction } from './ports.js';
 import type { TransactionTrace } from './trace-ports.js';
 import type { TurnEnding } from './turns.js';
@@ -42,6 +43,9 @@ const NOTHING_LOADED: GroupState = {
   parked: new Map(),
   nowMs: 0,
 };
+
+/** Into so many parts goes what a claim has left beside its handler; each of its waits for a turn takes one at most. */
+const CLAIM_WAITS = 4;
 
 /** What a transaction has decided so far. */
 interface Draft<Session> {
@@ -69,14 +73,16 @@ export async function settle<Session>(
   { decide, hardshipsMax, isLate = () => false }: { decide: Decide; hardshipsMax: number; isLate?: () => boolean },
 ): Promise<SettleResult> {
   const { circuit, options, ports, rollBack, stopping, turns } = engine;
-  // Claims run out while they wait; what the broker has handed out is kept hidden meanwhile.
-  const isClaimed = works.some((work) => work.kind === 'event' && work.claim !== null);
-  const longestMs = isClaimed ? options.transactionMs : options.handlerMs;
+  let patienceMs = patienceOf(options, works);
   for (let hardships = 0; ;) {
     await circuit.whenClosed(stopping);
-    await turns.begin({ longestMs, hurry: rollBack });
-    const tried = rollBack.rungForGood ? null : await tryOnce(engine, works, decide);
-    turns.end(endingOf(tried));
+    const askedAtMs = ports.clock.now();
+    await turns.begin({ longestMs: patienceMs, hurry: rollBack });
+    patienceMs = Math.max(0, patienceMs - (ports.clock.now() - askedAtMs));
+    const tried = await turns.during(
+      async () => (rollBack.rungForGood ? null : tryOnce(engine, works, decide)),
+      endingOf,
+    );
     if (tried === null) return { kind: 'abandoned' };
     if (tried.kind === 'done') {
       circuit.succeeded();
@@ -109,6 +115,15 @@ export async function settle<Session>(
       await sleep(ports.clock, backoffMs(conflictLimits(options), hardships, ports.random), rollBack);
     }
   }
+}
+
+/**
+ * How long turns are waited for, in all tries together. What the broker has handed out is kept hidden meanwhile. A claim runs out, and costs an
+ * attempt then: it has its turn up to three times (with others, alone, to be parked), and they leave it more than its handler may take.
+ */
+function patienceOf({ claimMs, handlerMs, transactionMs }: ConsumerOptions, works: readonly Work[]): number {
+  const isClaimed = works.some((work) => work.kind === 'event' && work.claim !== null);
+  return isClaimed ? Math.min(transactionMs, (claimMs - handlerMs) / CLAIM_WAITS) : handlerMs;
 }
 
 /** What one transaction came to. */

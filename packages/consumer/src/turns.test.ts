@@ -131,4 +131,29 @@ describe('turns', () => {
     await settle();
     expect(begun).toEqual(['a', 'b', 'c']);
   });
+
+  it('are over whatever becomes of the work', async () => {
+    const { begun, begin, turns } = setUp();
+    await begin('a');
+    turns.end('conflicted');
+    await begin('b');
+    await begin('c');
+    const failing = turns.during(
+      () => Promise.reject(new Error('a tracer that throws')),
+      () => 'committed',
+    );
+    await expect(failing).rejects.toThrow('a tracer that throws');
+    expect(begun).toEqual(['a', 'b', 'c']);
+  });
+
+  it('end as the work says', async () => {
+    const { begin, turns } = setUp();
+    for (const name of ['a', 'b', 'c', 'd']) await begin(name);
+    const done = await turns.during(
+      () => Promise.resolve('done'),
+      () => 'conflicted',
+    );
+    expect(done).toBe('done');
+    expect(turns.limit).toBe(2);
+  });
 });

@@ -47,6 +47,18 @@ export class Turns {
     this.#running += 1;
   }
 
+  /** Runs what has begun, and ends its turn whatever comes of it: one that stayed taken would slow everybody down for good. */
+  async during<Result>(run: () => Promise<Result>, endingOf: (result: Result) => TurnEnding): Promise<Result> {
+    let ending: TurnEnding = 'otherwise';
+    try {
+      const result = await run();
+      ending = endingOf(result);
+      return result;
+    } finally {
+      this.end(ending);
+    }
+  }
+
   end(how: TurnEnding): void {
     if (how === 'conflicted') this.#limit = Math.max(1, Math.min(this.#limit, this.#running) / 2);
     if (how === 'committed') this.#limit += 1 / COMMITS_PER_STEP;
