@@ -61,6 +61,7 @@ const CHANGES: Readonly<Record<MovementKind, { readonly reserved: number; readon
   committed: { reserved: -1, shipped: 1 },
   returned: { reserved: 0, shipped: -1 },
   rejected: { reserved: 0, shipped: 0 },
+  'nothing-to-reserve': { reserved: 0, shipped: 0 },
   'nothing-to-release': { reserved: 0, shipped: 0 },
   'nothing-to-commit': { reserved: 0, shipped: 0 },
 };
@@ -102,6 +103,7 @@ const EMITTED: Readonly<Record<MovementKind, string | null>> = {
   released: 'InventoryReleased',
   committed: 'InventoryCommitted',
   returned: 'InventoryReturned',
+  'nothing-to-reserve': null,
   'nothing-to-commit': null,
   'nothing-to-release': null,
 };

@@ -36,7 +36,14 @@ export interface ReservationDocument {
 }
 
 export type MovementKind =
-  'reserved' | 'rejected' | 'released' | 'committed' | 'returned' | 'nothing-to-release' | 'nothing-to-commit';
+  | 'reserved'
+  | 'rejected'
+  | 'released'
+  | 'committed'
+  | 'returned'
+  | 'nothing-to-reserve'
+  | 'nothing-to-release'
+  | 'nothing-to-commit';
 
 /**
  * A document of `movements`: what one run of a handler did. Only ever inserted, and deliberately not unique by event: it is the

@@ -2,7 +2,7 @@ import type { ordersCatalogue } from '@nightporter/contracts';
 import { NightporterError } from '@nightporter/protocol';
 import type { ContextOf, HandlersOf } from '@nightporter/worker';
 import type { ClientSession } from 'mongodb';
-import type { InventoryCollections, MovementKind, ReservationState } from './documents.js';
+import type { InventoryCollections, MovementKind, ReservationDocument, ReservationState } from './documents.js';
 import {
   decideReservation,
   perProduct,
@@ -36,7 +36,13 @@ export function createInventoryHandlers(collections: InventoryCollections): Hand
 async function reserve(context: ContextOf<Events, 'OrderCreated'>, collections: InventoryCollections): Promise<void> {
   const { lines } = context.event.data;
   const orderId = context.event.aggregateId;
-  const decision = decideReservation(lines, await availableOf(lines, context.session, collections));
+  const before = await reservationBefore(context, collections);
+  const available = await availableOf(lines, context.session, collections);
+  const decision = decideReservation(before.state, lines, available);
+  if (decision.kind === 'nothing') {
+    await record(context, { ...before, kind: 'nothing-to-reserve', shortages: [] }, collections);
+    return;
+  }
   if (decision.kind === 'reject') {
     const { shortages } = decision;
     await record(context, { kind: 'rejected', state: 'rejected', lines: [], shortages }, collections);
@@ -58,18 +64,25 @@ async function step(
   collections: InventoryCollections,
 ): Promise<void> {
   const orderId = context.event.aggregateId;
-  const reservation = await collections.reservations.findOne({ _id: orderId }, { session: context.session });
-  const state = reservation?.state ?? 'none';
-  const next = stepOf(cause, state);
-  if (next.kind === 'nothing' || reservation === null) {
+  const before = await reservationBefore(context, collections);
+  const next = stepOf(cause, before.state);
+  if (next.kind === 'nothing') {
     const kind = cause === 'paid' ? 'nothing-to-commit' : 'nothing-to-release';
-    await record(context, { kind, state, lines: reservation?.lines ?? [], shortages: [] }, collections);
+    await record(context, { ...before, kind, shortages: [] }, collections);
     return;
   }
-  const { lines } = reservation;
+  const { lines } = before;
   await move({ lines, from: next.from, to: next.to }, context.session, collections);
   await record(context, { kind: next.state, state: next.state, lines, shortages: [] }, collections);
   await context.emit({ ...reservationOf(context), eventType: EVENT_OF[next.state], payload: { orderId, lines } });
+}
+
+async function reservationBefore(
+  { event, session }: Context,
+  { reservations }: InventoryCollections,
+): Promise<Pick<ReservationDocument, 'state' | 'lines'>> {
+  const reservation = await reservations.findOne({ _id: event.aggregateId }, { session });
+  return { state: reservation?.state ?? 'none', lines: reservation?.lines ?? [] };
 }
 
 async function availableOf(

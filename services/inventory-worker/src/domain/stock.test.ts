@@ -35,7 +35,7 @@ describe('a reservation', () => {
       'reject',
     ],
   ])('%s', (_name, lines, kind) => {
-    expect(decideReservation(lines, stock).kind).toBe(kind);
+    expect(decideReservation('none', lines, stock).kind).toBe(kind);
   });
 
   it('names every shortage with what was asked for and what is there', () => {
@@ -44,7 +44,7 @@ describe('a reservation', () => {
       { productId: 'pear', quantity: 2 },
       { productId: 'apple', quantity: 1 },
     ];
-    expect(decideReservation(lines, stock)).toEqual({
+    expect(decideReservation('none', lines, stock)).toEqual({
       kind: 'reject',
       shortages: [
         { productId: 'plum', requested: 1, available: 0 },
@@ -69,6 +69,12 @@ describe('a reservation', () => {
 
 describe('the state of a reservation', () => {
   const STATES = ['none', 'reserved', 'rejected', 'released', 'committed', 'returned'];
+
+  it('allows an order to be reserved once, whatever became of it', () => {
+    const lines = [{ productId: 'apple', quantity: 1 }];
+    const kinds = STATES.map((state) => decideReservation(state, lines, stock).kind);
+    expect(kinds).toEqual(['reserve', 'nothing', 'nothing', 'nothing', 'nothing', 'nothing']);
+  });
 
   it('allows each step from one state only, whatever comes twice or out of turn', () => {
     const steps = (['paid', 'cancelled'] as const).flatMap((cause) =>

@@ -15,13 +15,19 @@ export type Shortage = {
 export type ReservationDecision =
   | { readonly kind: 'reserve'; readonly lines: readonly StockLine[] }
   /** All or nothing: one short line rejects the whole order. */
-  | { readonly kind: 'reject'; readonly shortages: readonly Shortage[] };
+  | { readonly kind: 'reject'; readonly shortages: readonly Shortage[] }
+  | { readonly kind: 'nothing' };
 
-/** Whether an order can be reserved from what is available; a product that is not listed has nothing available. */
+/**
+ * Whether a new order can be reserved from what is available; a product that is not listed has nothing available. Only an order of which nothing
+ * was decided is new: whoever runs its first event again, with an inbox that does not know it, must not take its pieces a second time.
+ */
 export function decideReservation(
+  state: string,
   lines: readonly StockLine[],
   available: ReadonlyMap<string, number>,
 ): ReservationDecision {
+  if (state !== 'none') return { kind: 'nothing' };
   const wanted = perProduct(lines);
   const shortages = wanted.flatMap(({ productId, quantity }) => {
     const stock = available.get(productId) ?? 0;
