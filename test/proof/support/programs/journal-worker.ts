@@ -9,10 +9,13 @@ import { killPoints } from './kill-points.js';
 import { enterJournal, EXIT_CODE, journalCatalogue, journalCollections, prepareJournal } from './journal.js';
 
 const retryDelayMs = Number(process.env['RETRY_DELAY_MS'] ?? '200');
-/** A claim outlives its process, so a test in which processes end wants it short; it is longer than two handlers and a transaction. */
+/**
+ * A claim outlives its process, so a test in which processes end wants it short; it is longer than two handlers and four transactions, so that
+ * parked events share transactions as they do with the defaults.
+ */
 const claimMs = Number(process.env['CLAIM_MS'] ?? '90000');
-const handlerMs = Math.min(30_000, claimMs / 3);
-const transactionMs = Math.min(5_000, claimMs / 6);
+const handlerMs = Math.min(30_000, Math.floor(claimMs / 3));
+const transactionMs = Math.min(5_000, Math.floor(claimMs / 13));
 const topic = process.env['PRODUCER_TOPIC'] ?? 'samples';
 const catalogue = journalCatalogue(topic);
 
