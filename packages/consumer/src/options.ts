@@ -1,6 +1,7 @@
 import type { EventEnvelope } from '@nightporter/contracts';
 import { NightporterError, type RetryDelays } from '@nightporter/protocol';
 import type { Handlers } from './handler-ports.js';
+import { retryDelaysFault } from './retry-options.js';
 
 /**
  * What the catalogue makes of an envelope: the event as this consumer's handlers know it (older versions upcast), or why it
@@ -204,19 +205,26 @@ const POSITIVE_INTEGERS = [
   'drainMs',
 ] as const satisfies readonly (keyof ConsumerOptions)[];
 
+/** A longer timer goes off at once. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** Compared with the database's dates only. */
+const NEVER_TIMED: ReadonlySet<string> = new Set(['inboxRetentionMs', 'brokerRetentionMs']);
+
 /** Fills in the defaults; rejects with NP_CONFIG_INVALID what cannot work. */
 export function resolveOptions(given: Partial<ConsumerOptions>): ConsumerOptions {
   const options: ConsumerOptions = { ...CONSUMER_DEFAULTS, ...given };
   for (const name of POSITIVE_INTEGERS) {
-    if (!Number.isSafeInteger(options[name]) || options[name] < 1) {
-      throw invalid(`${name} is ${options[name]}; it must be a whole number of at least 1`);
+    const max = NEVER_TIMED.has(name) ? Number.MAX_SAFE_INTEGER : TIMER_MS_MAX;
+    if (!Number.isSafeInteger(options[name]) || options[name] < 1 || options[name] > max) {
+      throw invalid(`${name} is ${options[name]}; it must be a whole number from 1 to ${max}`);
     }
   }
-  if (options.retryScheduleMs.length === 0 || !options.retryScheduleMs.every((delayMs) => delayMs >= 0)) {
-    throw invalid(
-      `retryScheduleMs is [${options.retryScheduleMs.join(', ')}]; it needs one delay or more, none negative`,
-    );
-  }
+  const { retryDelays, retryScheduleMs } = options;
+  const retryFault =
+    retryDelaysFault('retryScheduleMs', { kind: 'schedule', delaysMs: retryScheduleMs }) ??
+    (retryDelays === null ? null : retryDelaysFault('retryDelays', retryDelays));
+  if (retryFault !== null) throw invalid(retryFault);
   if (options.claimMs <= options.handlerMs) {
     throw invalid(`claimMs is ${options.claimMs}; it must be longer than handlerMs (${options.handlerMs})`);
   }
