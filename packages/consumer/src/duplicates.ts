@@ -12,7 +12,7 @@ export class FilterGuard {
 
   /** What the filter takes for settled; nothing where it does not answer in time. */
   async seen<Session>(engine: Engine<Session>, events: readonly EventId[]): Promise<ReadonlySet<EventId>> {
-    const found = await this.#ask(engine, 'seen', (filter) => filter.seen(events));
+    const found = await this.#ask(engine, 'seen', async (filter) => setOf(await filter.seen(events)));
     return found ?? new Set();
   }
 
@@ -58,6 +58,13 @@ export class FilterGuard {
     engine.tell({ kind: 'filter-unavailable', operation, error: result.error });
     return null;
   }
+}
+
+/** A filter of somebody else's must not end the worker by what it answers. */
+function setOf(found: unknown): ReadonlySet<EventId> {
+  if (found instanceof Set) return found as ReadonlySet<EventId>;
+  const what = Array.isArray(found) ? 'an array' : found === null ? 'null' : typeof found;
+  throw new Error(`The duplicate filter answered ${what}; accepted: a Set of event ids.`);
 }
 
 /**

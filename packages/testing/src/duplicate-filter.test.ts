@@ -61,7 +61,8 @@ const LIARS: readonly (readonly [string, DuplicateFilter])[] = [
       },
     },
   ],
-  ['answers nonsense', { seen: () => Promise.resolve(null as never), remember }],
+  ['answers nothing', { seen: () => Promise.resolve(null as never), remember }],
+  ['answers with a list', { seen: (events) => Promise.resolve([...events] as never), remember }],
   ['hangs', { seen: () => never, remember: () => never }],
 ];
 
