@@ -1,6 +1,7 @@
 import type { ordersCatalogue } from '@nightporter/contracts';
 import { applyCommand, type OrderCommand, type OrdersCollections } from '@nightporter/orders-api';
 import type { ContextOf, HandlersOf } from '@nightporter/worker';
+import { shortageReason } from './domain/reason.js';
 
 type Events = typeof ordersCatalogue.events;
 type Context = ContextOf<Events, 'InventoryRejected' | 'ShipmentDelivered'>;
@@ -13,8 +14,7 @@ type Context = ContextOf<Events, 'InventoryRejected' | 'ShipmentDelivered'>;
 export function createOrdersHandlers(collections: OrdersCollections): HandlersOf<Events> {
   return {
     InventoryRejected: (context) => {
-      const products = context.event.data.shortages.map(({ productId }) => productId).join(', ');
-      const reason = `out of stock: ${products}`.slice(0, 1_000);
+      const reason = shortageReason(context.event.data.shortages);
       return command(context, { kind: 'cancel', reason }, collections);
     },
     ShipmentDelivered: (context) => command(context, { kind: 'complete' }, collections),
