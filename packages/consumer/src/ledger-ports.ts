@@ -110,7 +110,7 @@ export interface Gap {
 /**
  * Finds, in the group's own database, aggregates whose lowest parked version is not the next in line, has waited for `olderThanMs`, and does not
  * wait behind a parked one. Looks at no more than `limit` aggregates, those behind `after` in the order of their keys; `after` in the
- * answer says where to go on, null at the end.
+ * answer says where to go on, null at the end, whether this page found something or not.
  */
 export interface GapFinder {
   find(request: {

@@ -85,10 +85,12 @@ const PARKED_INDEXES: readonly Index[] = [
     unique: true,
     partialFilterExpression: { sequenced: true },
   },
-  // What is due, and what may have been forgotten.
+  // What is due, and figures.
   { name: 'due', key: { group: 1, state: 1, nextRetryAt: 1 } },
   /** Those that nobody has tried, among many that were. */
   { name: 'untried', key: { group: 1, state: 1, attempts: 1, isSuspect: 1, nextRetryAt: 1 } },
+  // Gaps, and what may have been forgotten: all that is read of a message that waits, so that none is fetched.
+  { name: 'waiting', key: { group: 1, state: 1, aggregate: 1, version: 1, parkedAt: 1 } },
 ];
 
 const STARTED_INDEXES: readonly Index[] = [

@@ -6,16 +6,15 @@ import {
   type ParkedEvent,
   type ParkedQueue,
 } from '@nightporter/consumer';
-import { isNightporterError } from '@nightporter/protocol';
 import type { AnyBulkWriteOperation, Filter, MongoClient } from 'mongodb';
 import { randomUUID } from 'node:crypto';
 import type { DatabaseClock } from './database-clock.js';
-import { placeId, positionId, type ParkedDocument } from './documents.js';
+import { placeId, type ParkedDocument } from './documents.js';
 import { guarded } from './driver-errors.js';
 import type { GroupCollections } from './group-collections.js';
-import { MADE_DUE } from './group-save.js';
 import { parkedEvent } from './parked-documents.js';
-import { runTransaction } from './transactions.js';
+import { WaitingAggregates } from './waiting-aggregates.js';
+import { wake } from './waking.js';
 
 export interface ParkedQueueOptions {
   readonly client: MongoClient;
@@ -28,11 +27,12 @@ export function createParkedQueue(options: ParkedQueueOptions): ParkedQueue {
   const { group, collections } = options;
   const place = `${collections.parked.namespace} of group ${group}`;
   const unheard = new UnheardClaims(collections);
+  const aggregates = new WaitingAggregates(options);
   return {
     claimDue: (request) => guarded(`claiming what is due in ${place}`, () => claimDue(options, unheard, request)),
     giveBack: (claimed) => guarded(`giving claims back in ${place}`, () => giveBack(options, claimed)),
     behind: (places, limit) => guarded(`looking behind claims in ${place}`, () => behind(options, places, limit)),
-    wake: (request) => guarded(`waking in ${place}`, () => wake(options, request)),
+    wake: (request) => guarded(`waking in ${place}`, () => wake(options, aggregates, request)),
   };
 }
 
@@ -159,74 +159,4 @@ async function behind(
       .slice(0, hole === -1 ? rows.length : hole)
       .flatMap((row) => (row === undefined ? [] : [parkedEvent(row)]));
   });
-}
-
-/** Parked messages that are looked at in one request. */
-const LOOK_MAX = 500;
-
-type Waiting = Pick<ParkedDocument, '_id' | 'aggregate' | 'version'>;
-
-async function wake(
-  options: ParkedQueueOptions,
-  { olderThanMs, limit }: Parameters<ParkedQueue['wake']>[0],
-): Promise<number> {
-  const { group, collections, clock } = options;
-  const parkedBefore = new Date((await clock.read()).getTime() - olderThanMs);
-  const waiting: Filter<ParkedDocument> = {
-    group,
-    state: { $in: ['gap', 'behind'] },
-    parkedAt: { $lte: parkedBefore },
-  };
-  const cursor = collections.parked.find<Waiting>(waiting, {
-    projection: { aggregate: 1, version: 1 },
-    batchSize: LOOK_MAX,
-  });
-  let woken = 0;
-  try {
-    while (woken < limit && (await cursor.hasNext())) {
-      for (const next of await nextInLine(options, cursor.readBufferedDocuments())) {
-        if (woken < limit && (await wakeOne(options, next))) woken += 1;
-      }
-    }
-  } finally {
-    await cursor.close();
-  }
-  return woken;
-}
-
-async function nextInLine({ group, collections }: ParkedQueueOptions, waiting: readonly Waiting[]): Promise<Waiting[]> {
-  const ids = [...new Set(waiting.map(({ aggregate }) => positionId(group, aggregate)))];
-  const positions = await collections.positions.find({ _id: { $in: ids } }).toArray();
-  const versions = new Map(positions.map((position) => [position.aggregate, position.version]));
-  return waiting.filter(({ aggregate, version }) => version <= (versions.get(aggregate) ?? 0) + 1);
-}
-
-/** Decides anew in a transaction; false when the message is no longer waiting there, or a concurrent verdict won. */
-async function wakeOne({ client, group, collections }: ParkedQueueOptions, next: Waiting): Promise<boolean> {
-  const { positions, parked } = collections;
-  const _id = positionId(group, next.aggregate);
-  const operation = `waking ${next._id}`;
-  try {
-    return await runTransaction(client, operation, ({ session, own }) =>
-      own(operation, async () => {
-        const position = await positions.findOne({ _id }, { session });
-        const { version, startVersion, state } = position ?? { version: 0, startVersion: 0, state: 'open' as const };
-        if (next.version > version + 1) return false;
-        const waiting: Filter<ParkedDocument> = { _id: next._id, state: { $in: ['gap', 'behind'] } };
-        const { modifiedCount } = await parked.updateOne(waiting, [{ $set: MADE_DUE }], { session });
-        if (modifiedCount === 0) return false;
-        // A position is blocked exactly while the version right behind it is parked; an older one holds nothing up.
-        const blocked = next.version === version + 1 ? 'blocked' : state;
-        await positions.updateOne(
-          { _id },
-          { $set: { group, aggregate: next.aggregate, version, startVersion, state: blocked }, $inc: { revision: 1 } },
-          { session, upsert: true },
-        );
-        return true;
-      }),
-    );
-  } catch (error) {
-    if (isNightporterError(error, 'NP_TRANSACTION_CONFLICT')) return false;
-    throw error;
-  }
 }

@@ -1,4 +1,5 @@
-import type { GapFinder } from '@nightporter/consumer';
+import type { Gap, GapFinder } from '@nightporter/consumer';
+import { aggregateIdentity, type AggregateKey } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { commitChanges, parkChange, positionChange, type GroupFixture } from './group-fixture.js';
 import { incomingEvent } from './samples.js';
@@ -84,6 +85,36 @@ export function gapFinderConformance<Session>(name: string, makeFixture: () => P
         events.slice(2).map(({ aggregate }) => aggregate),
       ]);
       expect(second.after).toBeNull();
+    });
+
+    it.each([1, 2, 3, 10])('finds the same in pages of %i, whatever each message waits for', async (limit) => {
+      const { gaps, passTime, store } = await makeFixture();
+      const rows = [
+        ...['a/gap/3', 'a/gap/4', 'a/gap/5', 'b/behind/5', 'b/gap/3', 'c/behind/4', 'c/gap/6'],
+        ...['d/behind/4', 'd/behind/5', 'd/behind/6', 'e/gap/1', 'e/gap/2', 'f/behind/2', 'g/gap/3'],
+      ].map((row) => row.split('/') as [string, 'gap' | 'behind', string]);
+      const parked = rows.map(([aggregateId, state, version]) => {
+        const event = incomingEvent({ aggregateId, version: Number(version) });
+        return { event, change: parkChange(event, { ...waiting, state }) };
+      });
+      const events = parked.map(({ event }) => event);
+      const blocked = events.find(({ envelope }) => envelope.aggregateId === 'd')!;
+      await commitChanges(store, events, [
+        ...parked.map(({ change }) => change),
+        positionChange(blocked.aggregate, { version: 2, state: 'blocked' }),
+      ]);
+      await passTime(350);
+      const found: Gap[] = [];
+      let after: AggregateKey | null = null;
+      for (let pages = 0; pages === 0 || after !== null; pages += 1) {
+        expect(pages).toBeLessThan(30);
+        const page: Awaited<ReturnType<GapFinder['find']>> = await gaps.find({ olderThanMs: 200, after, limit });
+        found.push(...page.gaps);
+        after = page.after;
+      }
+      expect(
+        found.map(({ aggregate, from, to }) => `${aggregateIdentity(aggregate).aggregateId} ${from}-${to}`),
+      ).toEqual(['a 1-2', 'b 1-2', 'c 1-3', 'f 1-1', 'g 1-2']);
     });
   });
 }

@@ -218,6 +218,35 @@ function describeWaking<Session>(makeFixture: () => Promise<GroupFixture<Session
     expect(await parked.wake({ olderThanMs: 200, limit: 10 })).toBe(1);
   });
 
+  it('wakes what is settled and waits all the same, and with it the next in line, in one go', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const events = [2, 3, 4, 6].map((version) => incomingEvent({ aggregateId: 'a', version }));
+    const states = ['gap', 'behind', 'behind', 'gap'] as const;
+    await commitChanges(store, events, [
+      ...events.map((event, index) => parkChange(event, { state: states[index]!, retryInMs: null })),
+      positionChange(events[0]!.aggregate, { version: 3 }),
+    ]);
+    await passTime(350);
+    expect(await parked.wake({ olderThanMs: 200, limit: 10 })).toBe(3);
+    const state = await store.transact((transaction) => transaction.load(events));
+    expect(state.positions.get(events[0]!.aggregate)).toMatchObject({ version: 3, state: 'blocked' });
+    expect([...state.parked.values()].map((row) => row.state)).toEqual(['retry', 'retry', 'retry', 'gap']);
+  });
+
+  it('wakes no more than asked for, and the others the next time', async () => {
+    const { store, parked, passTime } = await makeFixture();
+    const events = ['a', 'b', 'c'].map((aggregateId) => incomingEvent({ aggregateId, version: 1 }));
+    await commitChanges(
+      store,
+      events,
+      events.map((event) => parkChange(event, { state: 'behind', retryInMs: null })),
+    );
+    await passTime(350);
+    const woken: number[] = [];
+    for (let scan = 0; scan < 3; scan += 1) woken.push(await parked.wake({ olderThanMs: 200, limit: 2 }));
+    expect(woken).toEqual([2, 1, 0]);
+  });
+
   it('leaves alone what is not next in line, what waits for its retry, and what is dead', async () => {
     const { store, parked, passTime } = await makeFixture();
     const gap = incomingEvent({ aggregateId: 'a', version: 3 });
