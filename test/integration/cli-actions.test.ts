@@ -104,6 +104,10 @@ describe('dead letters', () => {
 
   it('are skipped, one or all that a filter finds, and a filter is needed', async () => {
     expect((await run('dead', 'skip', fixture.group, ...ADA, '--yes')).code).toBe(2);
+    const dry = await run('dead', 'skip', fixture.group, '--failure', 'no such', ...ADA, '--dry-run', '--json');
+    expect(dry.code).toBe(0);
+    expect(JSON.parse(dry.out)).toMatchObject([{ eventId: ids[0]! }]);
+    expect(await parkedOf(ids[0]!)).toMatchObject({ state: 'dead' });
     const skipped = await run('dead', 'skip', fixture.group, '--failure', 'no such', ...ADA, '--yes');
     expect(skipped).toMatchObject({ code: 0, out: expect.stringContaining(`${ids[0]!}: done`) });
     expect(await inboxOf(ids[0]!)).toMatchObject({ outcome: 'skipped' });

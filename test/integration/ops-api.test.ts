@@ -1,5 +1,6 @@
 import { buildConsole, createOperations } from '@nightporter/console';
 import type { Deployment } from '@nightporter/ledger';
+import { registerGroup } from '@nightporter/mongo';
 import { createLogger } from '@nightporter/runtime';
 import type { EventId } from '@nightporter/protocol';
 import { MongoClient } from 'mongodb';
@@ -23,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => app.close());
 
-function consoleOf(known: Partial<Pick<Deployment, 'groups'>> = {}): ReturnType<typeof buildConsole> {
+function consoleOf(known: Partial<Pick<Deployment, 'groups' | 'producers'>> = {}): ReturnType<typeof buildConsole> {
   return buildConsole({
     producers: new Map(),
     operations: createOperations(fixture.client, {
@@ -78,6 +79,41 @@ describe('questions over HTTP', () => {
     expect(history.body).toMatchObject({ headVersion: 3, entries: [{ version: 1 }, { version: 2 }, { version: 3 }] });
     expect((await get('/audit?full=true')).body).toMatchObject({ kind: 'completed', isFull: true });
     expect((await get('/doctor')).body['findings']).toBeInstanceOf(Array);
+  });
+
+  it('audit some producers and groups only, with what the group has of the others known all the same', async () => {
+    const other = await operationsFixture(shared);
+    const { client, producer } = fixture;
+    await registerGroup(client, producer, { group: other.group, topics: ['sample-events'] });
+    const ids = await other.commit('1', 1);
+    await other.publish(ids);
+    await other.settle(ids);
+    const places = {
+      producers: [...fixture.deployment.producers, ...other.deployment.producers],
+      groups: other.deployment.groups,
+    };
+    const both = await consoleOf(places);
+    onTestFinished(() => both.close());
+    const audited = async (query: string) => {
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      return (await both.inject({ url: `/v1/audit?full=true&lagSeconds=0&${query}`, headers })).json<object>();
+    };
+    expect(await audited(`producer=${producer}&group=${other.group}`)).toMatchObject({
+      producers: [{ producer }],
+      groups: [{ group: other.group, producer }],
+      differences: [],
+    });
+    expect(await audited(`group=${other.group},nobody`)).toMatchObject({
+      producers: [{ producer }, { producer: other.producer }],
+      groups: [{ producer }, { producer: other.producer }],
+    });
+    expect(await audited(`producer=${producer},nobody`)).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining(`accepted: ${producer}, ${other.producer}`),
+    });
+    await fixture.commit('1', 2);
+    const limited = await audited(`producer=${producer}&group=${other.group}&graceSeconds=0&limit=1`);
+    expect(limited).toMatchObject({ differences: [{}], differencesTotal: 2 });
   });
 
   it('say what there is not, and what was asked wrongly, with the place', async () => {
@@ -149,6 +185,38 @@ describe('acts over HTTP', () => {
     expect((await get(`${path}/${id!}`)).status).toBe(404);
   });
 
+  it('decide about all dead letters that a filter finds, after a dry run, on record under one name', async () => {
+    const ids = [
+      ...(await fixture.commit('1', 1)),
+      ...(await fixture.commit('2', 1)),
+      ...(await fixture.commit('3', 1)),
+    ];
+    await fixture.publish(ids);
+    for (const id of ids) await fixture.park(id, 'dead');
+    const path = `/groups/${fixture.group}/dead-letters`;
+    const filter = { eventType: 'SampleHappened', reason: 'no such product' };
+    expect(await post(`${path}/retry`, { ...ADA, filter: {} })).toMatchObject({ status: 400 });
+    const planned = await post(`${path}/skip`, { ...ADA, filter, limit: 2, dryRun: true });
+    expect(planned).toMatchObject({ status: 200, body: { kind: 'planned' } });
+    const told = planned.body['deadLetters'] as { eventId: EventId }[];
+    expect(told).toHaveLength(2);
+    expect((await get('/actions')).body['actions']).toEqual([]);
+    expect((await post(`${path}/skip`, { ...ADA, filter, limit: 2 })).status).toBe(400);
+    expect((await post(`${path}/skip`, { ...ADA, filter, limit: 2, confirm: 'another' })).status).toBe(400);
+    const skipped = await post(`${path}/skip`, { ...ADA, filter, limit: 2, confirm: fixture.group });
+    const done = told.map(({ eventId }) => ({ eventId, result: { kind: 'done' } }));
+    expect(skipped).toMatchObject({ status: 200, body: { kind: 'acted', results: done } });
+    const retried = await post(`${path}/retry`, { ...ADA, filter });
+    expect(retried).toMatchObject({ status: 200, body: { kind: 'acted', results: [{ result: { kind: 'done' } }] } });
+    expect((await get(path)).body).toEqual({ deadLetters: [] });
+    const { bulk } = skipped.body;
+    expect((await get('/actions')).body['actions']).toMatchObject([
+      { action: 'retry', bulk: retried.body['bulk'] },
+      { action: 'skip', by: 'ada', bulk },
+      { action: 'skip', by: 'ada', bulk },
+    ]);
+  });
+
   it('need somebody’s name and a reason', async () => {
     const [id] = await fixture.commit('1', 1);
     await fixture.kill(id!);
@@ -165,6 +233,7 @@ describe('acts over HTTP', () => {
     expect(await post('/relay/pause', pause)).toMatchObject({ status: 200, body: { kind: 'done' } });
     expect(await post('/relay/pause', pause)).toMatchObject({ status: 200, body: { kind: 'unchanged' } });
     expect((await get('/status')).body).toMatchObject({ relay: { pauses: [{ by: 'ada' }] } });
+    expect((await get('/relay')).body).toMatchObject({ database: fixture.relayDatabase, pauses: [{ by: 'ada' }] });
     expect(await post('/relay/resume', pause)).toMatchObject({ status: 200, body: { kind: 'done' } });
   });
 });

@@ -80,6 +80,8 @@ export interface DeadLetters {
   editAndRetry(target: Target, edit: Decision & { readonly data: unknown }): Promise<ActionResult>;
   /** Settles the version as `skipped`, without an effect. */
   skip(target: Target, decision: Decision): Promise<SkipResult>;
+  /** What `bulk` would act upon if it were asked now, in its order; nothing is written. The filter may not be empty. */
+  planBulk(request: { readonly filter: DeadLetterFilter; readonly limit?: number }): Promise<readonly DeadLetter[]>;
   /** The same for all that a filter finds, one transaction each; the filter may not be empty. */
   bulk(
     action: 'retry' | 'skip',

@@ -18,6 +18,7 @@ export function createDeadLetters(options: DeadLettersOptions): DeadLetters {
     retry: (target, decision) => retry(world, target, { decision, bulk: null }),
     editAndRetry: (target, edit) => editAndRetry(world, target, edit),
     skip: (target, decision) => skip(world, target, { decision, bulk: null }),
+    planBulk: (request) => chosen(world, request),
     bulk: (action, request) => inBulk(world, action, request),
     listSetAside: (limit = LIMIT_MAX) => listSetAside(world, limit),
     dismiss: (target, decision) => dismiss(world, target, decision),
@@ -32,17 +33,26 @@ export function createDeadLetters(options: DeadLettersOptions): DeadLetters {
 async function inBulk(
   world: World,
   action: Parameters<DeadLetters['bulk']>[0],
-  { filter, limit = LIMIT_MAX, ...decision }: Parameters<DeadLetters['bulk']>[1],
+  { by, reason, ...wanted }: Parameters<DeadLetters['bulk']>[1],
 ): Promise<BulkResult> {
+  const decision = { by, reason };
   assertDecision(decision);
-  if (Object.values(filter).every((value) => value === undefined)) {
-    throw invalid('filter is empty; accepted: an eventType, a code, a reason, an aggregate, or several of them.');
-  }
   const bulk = globalThis.crypto.randomUUID();
   const act = action === 'retry' ? retry : skip;
   const results: BulkResult['results'][number][] = [];
-  for (const { eventId, revision } of await list(world, filter, limit)) {
+  for (const { eventId, revision } of await chosen(world, wanted)) {
     results.push({ eventId, result: await act(world, { eventId, revision }, { decision, bulk }) });
   }
   return { bulk, results };
+}
+
+/** One choice for plan and act, so that a dry run cannot show other dead letters than those that are acted upon. */
+async function chosen(
+  world: World,
+  { filter, limit = LIMIT_MAX }: Parameters<DeadLetters['planBulk']>[0],
+): ReturnType<DeadLetters['planBulk']> {
+  if (Object.values(filter).every((value) => value === undefined)) {
+    throw invalid('filter is empty; accepted: an eventType, a code, a reason, an aggregate, or several of them.');
+  }
+  return list(world, filter, limit);
 }

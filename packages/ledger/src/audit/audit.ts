@@ -31,6 +31,8 @@ interface Pace {
 
 interface World {
   readonly deployment: Deployment;
+  /** Those of its producers that are audited. */
+  readonly audited: readonly ProducerPlace[];
   readonly request: AuditRequest;
   readonly findings: Findings;
   readonly notes: string[];
@@ -52,6 +54,7 @@ export async function audit(
   const startedAt = new Date();
   const world: World = {
     deployment,
+    audited: auditedOf(deployment, request),
     request,
     findings: new Findings(differencesMax),
     notes: [],
@@ -60,7 +63,7 @@ export async function audit(
   };
   const producers: ProducerAudit[] = [];
   const groups: GroupAudit[] = [];
-  for (const producer of deployment.producers) {
+  for (const producer of world.audited) {
     if (request.signal?.aborted === true) break;
     const found = await guarded(`auditing ${producer.database}`, () => auditProducer(world, producer));
     producers.push(found.producer);
@@ -78,6 +81,15 @@ export async function audit(
     differencesTotal: findings.total,
     notes,
   };
+}
+
+function auditedOf({ producers }: Deployment, { producers: wanted }: AuditRequest): readonly ProducerPlace[] {
+  if (wanted === undefined) return producers;
+  const known = producers.map(({ database }) => database);
+  const unknown = wanted.filter((name) => !known.includes(name));
+  if (unknown.length > 0)
+    throw invalid(`there is no producer ${unknown.join(', ')} to audit; accepted: ${known.join(', ')}.`);
+  return producers.filter(({ database }) => wanted.includes(database));
 }
 
 async function auditProducer(
@@ -116,18 +128,18 @@ async function auditProducer(
 
 /** Each group's inbox once, however many producers it reads. */
 async function auditInboxes(
-  { deployment, findings, request }: World,
+  { audited, deployment, findings, request }: World,
   producer: ProducerPlace,
   homes: Parameters<typeof auditContiguity>[1]['groups'],
 ): Promise<void> {
   for (const home of homes) {
-    const first = await firstProducerOf(deployment, home.group);
+    const first = await firstProducerOf(audited, home.group);
     if (first !== producer) continue;
     await auditPhantoms({ home, producers: deployment.producers, findings, signal: request.signal });
   }
 }
 
-async function firstProducerOf({ producers }: Deployment, group: string): Promise<ProducerPlace | null> {
+async function firstProducerOf(producers: readonly ProducerPlace[], group: string): Promise<ProducerPlace | null> {
   for (const producer of producers) if ((await groupsOf(producer).findOne({ _id: group })) !== null) return producer;
   return null;
 }

@@ -107,6 +107,8 @@ export interface AuditRequest {
   readonly full?: boolean;
   /** Only these groups. Default: all that are registered. */
   readonly groups?: readonly string[];
+  /** Only these of the deployment's producers, by their databases; what a group has of others is still known. Default: all. */
+  readonly producers?: readonly string[];
   /** What happened less long ago may be under way. Default 60,000 ms. */
   readonly graceMs?: number;
   /** What is published less long ago is left to the next audit: a mark may become visible late. Default 10,000 ms. */

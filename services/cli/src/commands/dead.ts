@@ -30,7 +30,7 @@ interface FilterFlags {
   readonly limit: number;
 }
 
-type ActFlags = GroupFlags & DecisionFlags & ConfirmationFlags & FilterFlags;
+type ActFlags = GroupFlags & DecisionFlags & ConfirmationFlags & FilterFlags & { readonly dryRun: boolean };
 
 export function deadCommand(cli: Cli): Command {
   return new Command('dead')
@@ -148,6 +148,7 @@ function actCommand(cli: Cli, action: 'retry' | 'skip'): Command {
   if (warning !== null) withConfirmation(command);
   const yes = warning === null ? '' : ' --yes';
   return command
+    .option('--dry-run', `say what a filter finds, and ${action} nothing`, false)
     .option('--json', 'print one line of JSON', false)
     .addHelpText(
       'after',
@@ -156,12 +157,17 @@ Exit codes: 0 done, 1 some were not there, changed meanwhile, or not confirmed, 
 
 Examples:
   nightporter dead ${action} inventory 01936f9e-… --by ada --reason "the product exists now"${yes}
+  nightporter dead ${action} inventory --code NP_HANDLER_FAILED --failure "no such product" --by ada --reason "imported" --dry-run
   nightporter dead ${action} inventory --code NP_HANDLER_FAILED --failure "no such product" --by ada --reason "imported"${yes}
 `,
     )
     .action((group: string, id: string | undefined, flags: ActFlags) =>
       connected(flags, async ({ deployment }) => {
         const letters = lettersOf(deployment, group);
+        if (flags.dryRun) {
+          answer(cli, flags, await plannedOf(letters, id, flags), toldList);
+          return;
+        }
         if (warning !== null && !(await isConfirmed(cli, flags, warning))) return;
         const results = await actOn(letters, { action, id, flags });
         answer(
@@ -174,6 +180,16 @@ Examples:
         if (results.some(({ result }) => result.kind !== 'done')) cli.exitCode = EXIT.no;
       }),
     );
+}
+
+async function plannedOf(
+  letters: DeadLetters,
+  id: string | undefined,
+  flags: ActFlags,
+): Promise<readonly DeadLetter[]> {
+  if (id === undefined) return letters.planBulk({ filter: filterOf(flags), limit: flags.limit });
+  const shown = await letters.show(eventId(id));
+  return shown === null ? [] : [shown.deadLetter];
 }
 
 interface Acted {

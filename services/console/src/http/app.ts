@@ -3,6 +3,7 @@ import type { ArchiveFiles } from '@nightporter/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { Producer, Producers } from '../producers.js';
 import { deadLetterRoutes, outboxRoutes } from '../ops/action-routes.js';
+import { bulkRoutes } from '../ops/bulk-routes.js';
 import { groupActionRoutes } from '../ops/group-action-routes.js';
 import { liveRoute } from '../ops/live-route.js';
 import type { Operations } from '../ops/operations.js';
@@ -62,7 +63,7 @@ export async function buildConsole({
     async (scope) => {
       scope.addHook('onRequest', guard('ops', tokens));
       scope.addHook('onRoute', securityOf('ops', tokens));
-      for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes, groupActionRoutes])
+      for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes, bulkRoutes, groupActionRoutes])
         await scope.register(routes, { operations });
       await scope.register(retentionRoute, { operations, archive });
       await scope.register(liveRoute, { operations, everyMs: liveEveryMs });

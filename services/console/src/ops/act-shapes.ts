@@ -35,6 +35,23 @@ const deadLetter = z.object({
 export const deadLetters = z.object({ deadLetters: z.array(deadLetter) });
 export const oneDeadLetter = z.object({ deadLetter, waitingBehind: count, actions: z.array(action) });
 
+const notDone = z.object({ kind: z.enum(['changed', 'gone', 'not-next']), position: count.optional() }).loose();
+export const bulk = z.union([
+  z.object({ kind: z.literal('planned'), deadLetters: z.array(deadLetter) }),
+  z.object({
+    kind: z.literal('acted'),
+    bulk: z.string().describe('Names the actions in their records.'),
+    results: z
+      .array(
+        z.object({
+          eventId: z.string(),
+          result: z.union([z.object({ kind: z.literal('done'), verdict: z.string().optional() }), notDone]),
+        }),
+      )
+      .describe('Each for itself: what was not done has changed meanwhile; look at it again.'),
+  }),
+]);
+
 export const setAside = z.object({
   setAside: z.array(
     z.object({

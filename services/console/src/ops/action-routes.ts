@@ -1,11 +1,12 @@
 import { ProblemError } from '@nightporter/http';
-import { actOnOutbox, listOutbox, type DeadLetterFilter } from '@nightporter/ledger';
+import { actOnOutbox, listOutbox } from '@nightporter/ledger';
 import { pauseRelay, resumeRelay } from '@nightporter/mongo';
-import { eventId, type AggregateKey } from '@nightporter/protocol';
+import { eventId } from '@nightporter/protocol';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
 import { problem } from '../http/problems.js';
 import { answers } from './answers.js';
 import { assertConfirmed } from './confirmed.js';
+import { filterOf } from './dead-letter-filter.js';
 import type { Operations } from './operations.js';
 import * as requests from './requests.js';
 
@@ -167,17 +168,6 @@ export const deadLetterRoutes: FastifyPluginCallbackZod<{ operations: Operations
   );
   done();
 };
-
-type Filter = { readonly [Key in 'eventType' | 'code' | 'reason' | 'aggregate']?: string | undefined };
-
-function filterOf({ aggregate, code, eventType, reason }: Filter): DeadLetterFilter {
-  return {
-    ...(eventType === undefined ? {} : { eventType }),
-    ...(code === undefined ? {} : { code }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(aggregate === undefined ? {} : { aggregate: aggregate as AggregateKey }),
-  };
-}
 
 /** What was not done is a refusal: the operator looks again and decides anew. */
 function acted<Outcome extends { readonly kind: string }>(outcome: Outcome): Outcome {

@@ -224,6 +224,12 @@ const deadLetter = {
 export const deadLetters = { deadLetters: [deadLetter] };
 export const oneDeadLetter = { deadLetter, waitingBehind: 2, actions: [action] };
 
+export const bulk = {
+  kind: 'acted',
+  bulk: '3f0a6c1e-5f5e-4c8e-9a53-0b1f3b6f8a10',
+  results: [{ eventId: EVENT_ID, result: { kind: 'done' } }],
+};
+
 export const setAside = {
   setAside: [
     {

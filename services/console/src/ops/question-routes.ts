@@ -4,13 +4,16 @@ import {
   audit,
   doctor,
   operatorActions,
+  relayStanding,
   search,
   serviceLevel,
   status,
   timeline,
+  type AuditRequest,
 } from '@nightporter/ledger';
 import { eventId, type AggregateKey } from '@nightporter/protocol';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
+import type { z } from 'zod';
 import { problem } from '../http/problems.js';
 import { answers } from './answers.js';
 import type { Operations } from './operations.js';
@@ -22,6 +25,10 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
 
   app.get('/status', { schema: ask('How everything stands', answers.status) }, async () =>
     status(await operations.deployment(), operations.client),
+  );
+
+  app.get('/relay', { schema: ask('Leases, checkpoints, repairs and pauses of the relay', answers.relay) }, async () =>
+    relayStanding(await operations.relay()),
   );
 
   app.get(
@@ -61,11 +68,10 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
         querystring: requests.auditQuery,
       },
     },
-    async ({ query: { full, group } }, reply) =>
-      operations.alone('an audit', async (signal) => {
-        reply.raw.once('close', signal.stop);
-        const request = { full, signal: signal.signal, ...(group === undefined ? {} : { groups: [group] }) };
-        return audit(await operations.deployment(), request);
+    async ({ query }, reply) =>
+      operations.alone('an audit', async ({ signal, stop }) => {
+        reply.raw.once('close', stop);
+        return audit(await operations.deployment(), { ...auditOf(query), signal });
       }),
   );
 
@@ -101,6 +107,19 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
   );
   done();
 };
+
+function auditOf(query: z.output<typeof requests.auditQuery>): AuditRequest {
+  const { full, graceSeconds, group, inboxRetentionDays, lagSeconds, limit, producer } = query;
+  return {
+    full,
+    graceMs: graceSeconds * 1_000,
+    lagMs: lagSeconds * 1_000,
+    inboxRetentionMs: inboxRetentionDays * 86_400_000,
+    differencesMax: limit,
+    ...(group === undefined ? {} : { groups: group }),
+    ...(producer === undefined ? {} : { producers: producer }),
+  };
+}
 
 /** A query without what was not asked for. */
 function given<Query extends object>(query: Query): { [Key in keyof Query]: Exclude<Query[Key], undefined> } {

@@ -86,7 +86,7 @@ export const history = z.object({
 
 const unsettled = z.object({ rows: count, oldestAgeMs: z.number().nullable() });
 
-const relay = z.object({
+export const relay = z.object({
   database: z.string(),
   leases: z.array(
     z.object({ shard: z.string(), owner: z.string(), epoch: count, isAlive: z.boolean(), expiresAt: moment }),

@@ -15,6 +15,11 @@ const line = (charactersMax: number) =>
 const whole = (min: number, max: number, fallback: number) =>
   z.coerce.number().int().min(min).max(max).default(fallback);
 const moment = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
+const names = (charactersMax: number) =>
+  z
+    .string()
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .pipe(z.array(line(charactersMax)).min(1).max(100));
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 export const eventParams = z.strictObject({ eventId: line(200) });
@@ -59,7 +64,12 @@ export const deadLetterQuery = limitQuery.extend({
 
 export const auditQuery = z.strictObject({
   full: flag.default(false).describe('Reads everything again, instead of what is new since the last audit.'),
-  group: line(120).optional(),
+  group: names(120).optional().describe('Only these groups, by commas.'),
+  producer: names(38).optional().describe('Only these producers, by commas.'),
+  graceSeconds: whole(0, 86_400, 60).describe('What happened less long ago may be under way.'),
+  lagSeconds: whole(0, 600, 10).describe('What is published less long ago is left to the next audit.'),
+  inboxRetentionDays: whole(1, 36_500, 90).describe('How long the groups keep records of their inbox.'),
+  limit: whole(1, 1_000_000, 1_000).describe('Differences that are told one by one.'),
 });
 
 export const sloQuery = z.strictObject({
@@ -101,6 +111,31 @@ export const editBody = z
 export const dismissBody = z
   .strictObject({ ...decision, count: z.int().min(1), confirm })
   .meta({ examples: [{ ...ADA, count: 2, confirm: EVENT_ID }] });
+const bulk = {
+  ...decision,
+  filter: z
+    .strictObject({
+      eventType: line(200).optional(),
+      code: line(100).optional(),
+      reason: line(1_000).optional().describe('Part of the message of the failure.'),
+      aggregate: wire.aggregateKey.optional(),
+    })
+    .describe('Which dead letters: at least one of these.'),
+  limit: z.int().min(1).max(1_000).default(1_000),
+  dryRun: z.boolean().default(false).describe('Only tells which they would be; nothing is written.'),
+};
+const WITHOUT_PRODUCT = { code: 'NP_HANDLER_FAILED', reason: 'no such product' };
+export const bulkRetryBody = z
+  .strictObject(bulk)
+  .meta({ examples: [{ ...ADA, filter: WITHOUT_PRODUCT, limit: 100, dryRun: false }] });
+export const bulkSkipBody = z
+  .strictObject({
+    ...bulk,
+    confirm: line(120)
+      .optional()
+      .describe('The group that is in the path, once more, unless it is a dry run: what this does cannot be undone.'),
+  })
+  .meta({ examples: [{ ...ADA, filter: WITHOUT_PRODUCT, limit: 100, dryRun: false, confirm: 'inventory' }] });
 export const selection = {
   into: z
     .enum(['what-is-missing', 'new-group'])
