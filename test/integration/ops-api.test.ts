@@ -152,6 +152,25 @@ describe('questions over HTTP', () => {
     const [, data = ''] = /^data: (.*)$/m.exec(text) ?? [];
     expect(JSON.parse(data)).toMatchObject({ outboxes: [{ producer: fixture.producer }] });
   });
+
+  it('follow events as they are committed, each once, of one type', async () => {
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    const response = await fetch(`${url}/v1/tail?eventType=SampleHappened&topic=sample-events`, {
+      headers: { authorization: `Bearer ${TOKEN}` },
+      signal: AbortSignal.timeout(20_000),
+    });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    const ids = [...(await fixture.commit('1', 2))];
+    let text = '';
+    for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+      // One more after a look that has told of the others.
+      if (text === '' && chunk.includes('event: committed')) ids.push(...(await fixture.commit('2', 1)));
+      if (text !== '' || chunk.includes('event: committed')) text += chunk;
+      if (text.match(/^event: committed$/gm)?.length === 3) break;
+    }
+    const told = [...text.matchAll(/^data: (.*)$/gm)].map(([, data = '']) => JSON.parse(data) as object);
+    expect(told).toMatchObject(ids.toSorted().map((eventId) => ({ eventId, producer: fixture.producer })));
+  });
 });
 
 describe('acts over HTTP', () => {

@@ -47,6 +47,7 @@ export {
   type ProducerPlace,
 } from './questions/deployment.js';
 export { needOf, type GroupVerdict, type RelayVerdict } from './questions/explain.js';
+export { followEvents, type EventFollower, type FollowedEvents } from './questions/follow.js';
 export { aggregateHistory, type AggregateHistory, type HistoryPage } from './questions/history.js';
 export { SEARCH_LIMIT_MAX, search, type SearchPage, type SearchRequest } from './questions/search.js';
 export {

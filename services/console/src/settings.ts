@@ -46,7 +46,8 @@ export const consoleSettings = {
     kind: integer({ min: 250, max: 600_000 }),
     unit: 'ms',
     default: '2000',
-    description: 'How often whoever follows the live figures is told; they are read once for all.',
+    description:
+      'How often whoever follows the live figures, or events, is told. The figures are read once for all; events are searched for each.',
   }),
   archiveFolder: archiveSetting('Where the relay’s RETENTION=archive-files keeps its files.'),
   opsToken: setting({

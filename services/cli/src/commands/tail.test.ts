@@ -1,7 +1,7 @@
 import type { EventSummary, SearchRequest } from '@nightporter/ledger';
 import { aggregateVersion, eventId, type AggregateKey } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
-import { followEvents } from './tail.js';
+import { printEvents } from './tail.js';
 
 /** The database's clock, an hour behind this computer's. */
 const START_MS = Date.now() - 3_600_000;
@@ -21,7 +21,7 @@ async function printed(committed: (look: number) => readonly EventSummary[], now
   const out: string[] = [];
   const stop = new AbortController();
   let look = -1;
-  await followEvents(
+  await printEvents(
     { out: (text) => out.push(text), signal: stop.signal },
     { everyMs: 1, json: true },
     {

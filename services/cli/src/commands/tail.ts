@@ -1,4 +1,4 @@
-import { SEARCH_LIMIT_MAX, search, type EventSummary, type SearchPage, type SearchRequest } from '@nightporter/ledger';
+import { followEvents, search, type EventSummary, type FollowedEvents } from '@nightporter/ledger';
 import { createDatabaseClock } from '@nightporter/mongo';
 import { Command } from 'commander';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,9 +13,6 @@ interface Flags extends ConnectionFlags {
   readonly everyMs: number;
   readonly limit?: number;
 }
-
-/** Events of the last few seconds may commit later than younger ones, so they are looked for again. */
-const OVERLAP_MS = 15_000;
 
 export function tailCommand(cli: Cli): Command {
   const description = 'Prints events as they are committed, a line each and each once, until it is ended.';
@@ -37,67 +34,27 @@ export function tailCommand(cli: Cli): Command {
         const now = (): Promise<Date> => clock.read();
         const startedMs = (await now()).getTime() - (performance.now() - askedAtMs);
         const page: FollowedEvents['page'] = (request) => search(deployment, request);
-        await followEvents(cli.io, flags, { startedMs, now, page });
+        await printEvents(cli.io, flags, { startedMs, now, page });
       });
     });
 }
 
-/** Events, and the clock that dates them: a terminal's may be off. */
-interface FollowedEvents {
-  readonly startedMs: number;
-  readonly now: () => Promise<Date>;
-  /** Newest first, a page at a time. */
-  readonly page: (request: SearchRequest) => Promise<Pick<SearchPage, 'events' | 'cursor'>>;
-}
-
 /** Prints each event once that is created from the start on, until the limit is reached or the command is ended. */
-export async function followEvents(
+export async function printEvents(
   io: Pick<Io, 'out' | 'signal'>,
   flags: Pick<Flags, 'everyMs' | 'json' | 'limit' | 'topic' | 'type'>,
-  { now, page, startedMs }: FollowedEvents,
+  followed: Omit<FollowedEvents, 'filter'>,
 ): Promise<void> {
-  const { limit = Number.POSITIVE_INFINITY } = flags;
-  let lookedMs = startedMs;
-  let seen = new Map<string, number>();
+  const { everyMs, json, limit = Number.POSITIVE_INFINITY, topic, type } = flags;
+  const filter = { ...(topic === undefined ? {} : { topic }), ...(type === undefined ? {} : { eventType: type }) };
+  const follower = followEvents({ ...followed, filter });
   let printed = 0;
   while (!io.signal.aborted && printed < limit) {
-    // Behind the look before, however long that took or is ago.
-    const fromMs = Math.max(startedMs, lookedMs - OVERLAP_MS);
-    lookedMs = (await now()).getTime();
-    const fresh = (await since(fromMs, flags, page))
-      .filter(({ eventId }) => !seen.has(eventId))
-      .slice(0, limit - printed);
-    for (const event of fresh) {
-      io.out(flags.json ? `${JSON.stringify(event)}\n` : `${lineOf(event)}\n`);
-      seen.set(event.eventId, event.createdAt.getTime());
-    }
+    const fresh = (await follower.look()).slice(0, limit - printed);
+    for (const event of fresh) io.out(json ? `${JSON.stringify(event)}\n` : `${lineOf(event)}\n`);
     printed += fresh.length;
-    // What is older than the overlap cannot come again.
-    seen = new Map([...seen].filter(([, createdMs]) => createdMs >= fromMs - OVERLAP_MS));
-    if (printed < limit) await rest(flags.everyMs, io.signal);
+    if (printed < limit) await rest(everyMs, io.signal);
   }
-}
-
-/** All of them, oldest first: what is committed while the pages are read is newer, or found by the next look. */
-async function since(
-  fromMs: number,
-  { topic, type }: Pick<Flags, 'topic' | 'type'>,
-  page: FollowedEvents['page'],
-): Promise<readonly EventSummary[]> {
-  const found: EventSummary[] = [];
-  let cursor: string | null = null;
-  do {
-    const answered: Pick<SearchPage, 'events' | 'cursor'> = await page({
-      from: new Date(fromMs),
-      limit: SEARCH_LIMIT_MAX,
-      ...(topic === undefined ? {} : { topic }),
-      ...(type === undefined ? {} : { eventType: type }),
-      ...(cursor === null ? {} : { cursor }),
-    });
-    found.push(...answered.events);
-    ({ cursor } = answered);
-  } while (cursor !== null);
-  return found.reverse();
 }
 
 function lineOf({ aggregate, createdAt, eventId, eventType, status, topic, version }: EventSummary): string {

@@ -1,6 +1,8 @@
 import { createLogger } from '@nightporter/runtime';
 import type { FastifyInstance } from 'fastify';
 import { MongoClient } from 'mongodb';
+import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Tokens } from '../tokens.js';
 import { buildConsole } from './app.js';
@@ -30,7 +32,7 @@ async function app(tokens: Tokens, requestsPerMinuteMax = 1_000): Promise<Fastif
       relay: unused,
       alone: unused,
     },
-    liveEveryMs: 1_000,
+    liveEveryMs: 20,
     tokens,
     logger: createLogger({ name: 'test', level: 'silent' }),
     checks: {},
@@ -105,6 +107,8 @@ describe('the ops API', () => {
     '/v1/status',
     '/v1/events',
     '/v1/live',
+    '/v1/tail',
+    '/v1/relay',
     '/v1/outbox',
     '/v1/groups/points/dead-letters',
     '/v1/doctor',
@@ -131,6 +135,36 @@ describe('the ops API', () => {
       expect(answer.json()).toMatchObject({ type: 'urn:nightporter:problem:too-many-requests' });
     }
     expect((await ask(OPS, '10.0.0.2')).statusCode).toBe(404);
+  });
+
+  it('tells whoever follows events that they cannot be read, and tries again, for ten at most', async () => {
+    const url = await (await app({ ops: OPS, ledger: null })).listen({ host: '127.0.0.1', port: 0 });
+    const follow = async (): Promise<IncomingMessage> => {
+      // A connection each, since one that is kept would outlive the test.
+      const asked = get(`${url}/v1/tail`, { headers: bearer(OPS), agent: false, signal: AbortSignal.timeout(10_000) });
+      const [response] = (await once(asked, 'response')) as [IncomingMessage];
+      return response;
+    };
+    const followed = await Promise.all(Array.from({ length: 10 }, follow));
+    expect(followed.map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 10 }, () => 200));
+    expect((await follow()).statusCode).toBe(503);
+    let text = '';
+    const said = /^event: unavailable\ndata: {"reason":"no request of this file comes so far"}$/gm;
+    for await (const chunk of followed[0]!) {
+      text += String(chunk);
+      if ((text.match(said) ?? []).length > 1) break;
+    }
+    // Whoever leaves makes room for another.
+    await expect.poll(async () => (await follow()).statusCode, { timeout: 10_000 }).toBe(200);
+  });
+
+  it.each(['live', 'tail'])('closes while somebody follows /v1/%s and reads nothing', async (route) => {
+    const built = await app({ ops: OPS, ledger: null });
+    const url = await built.listen({ host: '127.0.0.1', port: 0 });
+    const followed = await fetch(`${url}/v1/${route}`, { headers: bearer(OPS), signal: AbortSignal.timeout(15_000) });
+    expect(followed.status).toBe(200);
+    await built.close();
+    expect(await followed.text()).toMatch(/^(event: unavailable\n.*\n\n)*$/);
   });
 
   it('tells its health to everybody', async () => {

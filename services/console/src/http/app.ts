@@ -9,6 +9,7 @@ import { liveRoute } from '../ops/live-route.js';
 import type { Operations } from '../ops/operations.js';
 import { questionRoutes } from '../ops/question-routes.js';
 import { retentionRoute } from '../ops/retention-route.js';
+import { tailRoute } from '../ops/tail-route.js';
 import type { Tokens } from '../tokens.js';
 import { groupRoutes } from './group-routes.js';
 import { guard, securityOf, securitySchemesOf } from './guard.js';
@@ -18,7 +19,7 @@ import { errorProblem, producerUnknown } from './problems.js';
 export interface ConsoleOptions extends Omit<HttpAppOptions, 'service' | 'title' | 'description' | 'errorProblem'> {
   readonly producers: Producers;
   readonly operations: Operations;
-  /** How often those who look at `/v1/live` are told. */
+  /** How often those who look at `/v1/live` or `/v1/tail` are told. */
   readonly liveEveryMs: number;
   readonly tokens: Tokens;
   /** Where retention by hand puts files; null: nowhere. */
@@ -67,6 +68,7 @@ export async function buildConsole({
         await scope.register(routes, { operations });
       await scope.register(retentionRoute, { operations, archive });
       await scope.register(liveRoute, { operations, everyMs: liveEveryMs });
+      await scope.register(tailRoute, { operations, everyMs: liveEveryMs });
     },
     { prefix: '/v1' },
   );

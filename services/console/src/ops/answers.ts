@@ -18,11 +18,19 @@ const stream = z
   .describe('Server-sent events: `status` with the same as /status, or `unavailable` with a reason.')
   .meta({ examples: [`event: status\ndata: ${JSON.stringify(examples.status)}\n\n`] });
 
+const tail = z
+  .string()
+  .describe('Server-sent events: `committed` with an event, as /events has it, or `unavailable` with a reason.')
+  .meta({ examples: [`event: committed\ndata: ${JSON.stringify(examples.page.events[0])}\n\n`] });
+
+function streaming(schema: z.ZodString) {
+  const description = 'It goes on until one side ends it.';
+  return { 200: { content: { 'text/event-stream': { schema } }, description }, ...problemAnswers };
+}
+
 export const answers = {
-  live: {
-    200: { content: { 'text/event-stream': { schema: stream } }, description: 'It goes on until one side ends it.' },
-    ...problemAnswers,
-  },
+  live: streaming(stream),
+  tail: streaming(tail),
   status: answering(questions.status, examples.status),
   relay: answering(questions.relay, examples.status.relay),
   page: answering(questions.page, examples.page),

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { ProblemError } from '@nightporter/http';
 import { problem } from '../http/problems.js';
 import { answers } from './answers.js';
+import { openEventStream, unavailableMessage } from './event-stream.js';
 import type { Operations } from './operations.js';
 
 export interface LiveOptions {
@@ -35,13 +36,7 @@ export const liveRoute: FastifyPluginCallback<LiveOptions> = (app, { everyMs, op
       if (looking.size >= LOOKING_MAX) {
         throw new ProblemError(problem('unavailable', `${LOOKING_MAX} others look already`));
       }
-      reply.hijack();
-      const { raw } = reply;
-      raw.writeHead(200, {
-        'content-type': 'text/event-stream; charset=utf-8',
-        'cache-control': 'no-store',
-        'x-accel-buffering': 'no',
-      });
+      const raw = openEventStream(reply);
       looking.add(raw);
       raw.once('close', () => looking.delete(raw));
       if (timer === null) timer = setTimeout(() => void tell(), 0);
@@ -55,14 +50,12 @@ export const liveRoute: FastifyPluginCallback<LiveOptions> = (app, { everyMs, op
   done();
 };
 
-/** An outage is a message too: who looks shall not take old figures for new ones. */
 async function read(app: FastifyInstance, operations: Operations): Promise<string> {
   try {
     const found = await status(await operations.deployment(), operations.client);
     return `event: status\ndata: ${JSON.stringify(found)}\n\n`;
   } catch (error) {
     app.log.warn({ err: error }, 'the figures cannot be read');
-    const reason = error instanceof Error ? error.message : String(error);
-    return `event: unavailable\ndata: ${JSON.stringify({ reason })}\n\n`;
+    return unavailableMessage(error);
   }
 }

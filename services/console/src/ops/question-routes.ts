@@ -34,7 +34,8 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
   app.get(
     '/events',
     { schema: { ...ask('Searches events, newest first', answers.page), querystring: requests.searchQuery } },
-    async ({ query }) => search(await operations.deployment(), given(query)),
+    async ({ query: { timeoutSeconds, ...query } }) =>
+      search(await operations.deployment(), { ...given(query), timeoutMs: timeoutSeconds * 1_000 }),
   );
 
   app.get(

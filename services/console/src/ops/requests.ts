@@ -41,6 +41,7 @@ export const searchQuery = z.strictObject({
   to: moment.optional().describe('Created before this moment.'),
   limit: whole(1, 200, 50),
   cursor: line(200).optional().describe('The "cursor" of the page before.'),
+  timeoutSeconds: whole(1, 600, 10).describe('How long one collection may take.'),
 });
 
 export const historyQuery = z.strictObject({
@@ -61,6 +62,8 @@ export const deadLetterQuery = limitQuery.extend({
   reason: line(1_000).optional().describe('Part of the message of the failure.'),
   aggregate: wire.aggregateKey.optional(),
 });
+
+export const tailQuery = z.strictObject({ eventType: line(200).optional(), topic: line(127).optional() });
 
 export const auditQuery = z.strictObject({
   full: flag.default(false).describe('Reads everything again, instead of what is new since the last audit.'),
