@@ -67,6 +67,7 @@ export {
   type UnpublishedStatus,
 } from './questions/outbox.js';
 export { operatorActions, type ActionRecord } from './questions/records.js';
+export { brokerNotAsked, examineBroker, type BrokerProbe } from './doctor/broker.js';
 export { doctor, type Examination } from './doctor/doctor.js';
 export type { Finding } from './doctor/judge.js';
 export { type SloVerdict, type SloWindow } from './slo/judge.js';

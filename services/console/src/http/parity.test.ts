@@ -38,6 +38,10 @@ const ANSWERED: Readonly<Record<string, Answered>> = {
     routes: ['GET /v1/doctor'],
     without: {
       'rocketmq-endpoints': 'the console does not look at the broker',
+      'rocketmq-access-key': 'the same',
+      'rocketmq-secret-key': 'the same',
+      'rocketmq-tls': 'the same',
+      'rocketmq-always-use-endpoints': 'the same',
       'broker-retention-hours': 'the same',
       topics: 'the same',
     },
