@@ -26,7 +26,6 @@ EXIT_PORT_IN_USE = 48
 EXIT_UNUSABLE = 100
 STOP_LIMIT_SECONDS = 8.0
 EXPIRE_EVERY_SECONDS = 1.0
-FORGET_EVERY_SECONDS = 10.0
 
 
 def parse(arguments):
@@ -79,7 +78,6 @@ def start(options, parameters):
             transaction_lifetime_seconds=float(parameters.get("transactionLifetimeLimitSeconds", "60")),
             ttl_sweep_seconds=float(parameters.get("ttlMonitorSleepSecs", "60")),
         )
-        take_pruning_off_the_way(server.transactions)
         server.start()
     except Exception as error:  # whatever it refuses: the reason is for the log, the code for the caller
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
@@ -88,48 +86,15 @@ def start(options, parameters):
     return server
 
 
-def take_pruning_off_the_way(registry):
-    """Keeps statements from waiting for one another where only the books of transactions are looked through.
-
-    SecantusDB does that before each statement of a transaction, under the lock that each needs to begin, and waits there for every
-    transaction in which a statement, or a commit, is just running: one at a time, over all clients. It also looks through all retryable
-    writes of the last half hour at each of them. Here a thread does the one, and only now and then a write does the other.
-    """
-    prune_retryable = registry._prune_retryable_locked
-    due = time.monotonic()
-
-    def prune_retryable_now_and_then():
-        nonlocal due
-        if time.monotonic() >= due:
-            due = time.monotonic() + FORGET_EVERY_SECONDS
-            prune_retryable()
-
-    registry._prune_locked = lambda: 0
-    registry._prune_retryable_locked = prune_retryable_now_and_then
-
-
-def expire_transactions(registry):
+def expire_transactions(server):
     """Ends transactions past their lifetime, as mongod does by itself.
 
     SecantusDB does so only when another transaction comes along: what a killed client left open would hold its documents for ever where
     all that is left to be done waits for just those.
     """
-    from secantus.transactions import TxnState
-
     while True:
         time.sleep(EXPIRE_EVERY_SECONDS)
-        with registry._lock:
-            transactions = list(registry._txns.values())
-        for transaction in transactions:
-            # One in which a statement runs is in use: no need to wait for it.
-            if transaction.mutex.acquire(blocking=False):
-                try:
-                    is_over = transaction.last_use < registry._time() - registry._lifetime
-                    if is_over and transaction.state is TxnState.IN_PROGRESS:
-                        registry._rollback_quietly(transaction)
-                        transaction.state = TxnState.ABORTED
-                finally:
-                    transaction.mutex.release()
+        server.transactions.prune_expired()
 
 
 def exit_on_end_of(stream, done):
@@ -163,7 +128,7 @@ def main():
         signal.signal(number, lambda *_: done.set())
     if is_true(parameters.get("exitOnStdinEof", "false")):
         threading.Thread(target=exit_on_end_of, args=(sys.stdin.buffer, done), daemon=True).start()
-    threading.Thread(target=expire_transactions, args=(server.transactions,), daemon=True).start()
+    threading.Thread(target=expire_transactions, args=(server,), daemon=True).start()
     print(f"Waiting for connections on port {options.get('--port')}", flush=True)
     done.wait()
     stop(server)
