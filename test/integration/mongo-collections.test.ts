@@ -5,6 +5,7 @@ import {
   ensureConsumerCollections,
   ensureOutboxCollections,
   ensureRelayCollections,
+  transactionLifetimeLimitMs,
 } from '@nightporter/mongo';
 import { namespace } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
@@ -95,6 +96,11 @@ describe('reading lanes', () => {
 describe('connecting', () => {
   it('tells which engine answers', async () => {
     expect((await engineOf(shared.client())).engine).toBe(sharedStack().mongodbEngine);
+  });
+
+  it('tells after how long it ends transactions, where it does', async () => {
+    const isTold = sharedStack().mongodbEngine === 'MongoDB';
+    expect(await transactionLifetimeLimitMs(shared.client())).toEqual(isTold ? expect.any(Number) : null);
   });
 
   it('says NP_STORE_UNAVAILABLE with the address, and no password, when nobody is there', async () => {

@@ -78,3 +78,4 @@ export { copyReplayStarts, finishReplayGroup, registerReplayGroup, type ReplayGr
 export { createStartPositions, readStarts, type StartPage, type StartPositions } from './remote-starts.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';
 export { runTransaction, type Attempt } from './transactions.js';
+export { transactionLifetimeLimitMs } from './transaction-lifetime.js';

@@ -8,6 +8,7 @@ import {
   engineOf,
   ensureConsumerCollections,
   ensureOutboxCollections,
+  transactionLifetimeLimitMs,
 } from '@nightporter/mongo';
 import { createOutbox } from '@nightporter/outbox';
 import { brokerGroup, groupId } from '@nightporter/protocol';
@@ -33,6 +34,7 @@ import { createSweepHealth } from './sweep-health.js';
 import { registerWithProducers } from './producers.js';
 import { createConsumerTracer } from './tracer.js';
 import { resolveSubscriptions, type WorkerSettings } from './settings.js';
+import { shortLifetime } from './transaction-lifetime.js';
 
 /** Of the time for stopping, the share of the work in hand. */
 const DRAIN_SHARE = 0.6;
@@ -94,6 +96,8 @@ async function open<Events extends readonly EventDefinition[], Own extends Setti
     () => closeMongo(client, config.shutdownMs * LAST_SHARE),
   );
   logger.info({ port: health.port, ...(await engineOf(client)) }, 'answering health checks');
+  const short = shortLifetime(await transactionLifetimeLimitMs(client), definition.tuning);
+  if (short !== null) logger.warn(short, 'the database may end transactions before their time is up');
   const database = config.mongodbDatabase;
   const resources: WorkerResources<Own> = {
     client,
