@@ -69,7 +69,7 @@ export {
 export { operatorActions, type ActionRecord } from './questions/records.js';
 export { brokerNotAsked, examineBroker, type BrokerProbe } from './doctor/broker.js';
 export { doctor, type Examination } from './doctor/doctor.js';
-export type { Finding } from './doctor/judge.js';
+export type { Finding } from './doctor/finding.js';
 export { type SloVerdict, type SloWindow } from './slo/judge.js';
 export {
   serviceLevel,

@@ -1,6 +1,6 @@
 import { brokerGroup, groupId, isNightporterError, type NightporterError } from '@nightporter/protocol';
 import type { Examination } from './doctor.js';
-import type { Finding } from './judge.js';
+import type { Finding } from './finding.js';
 
 /**
  * The broker's checks that relay and workers refuse to start upon. Each rejects with a NightporterError where it refuses, whose message ends with

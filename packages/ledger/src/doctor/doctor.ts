@@ -1,17 +1,17 @@
 import {
   CONSUMER_COLLECTIONS,
-  createRelayStores,
   durableDatabase,
   engineOf,
   guarded,
   missingIndexes,
   type InboxDocument,
 } from '@nightporter/mongo';
-import { namespace } from '@nightporter/protocol';
 import { MongoServerError, type MongoClient } from 'mongodb';
 import { placeOfGroup, type Deployment, type Place } from '../questions/deployment.js';
 import { status, type Status } from '../questions/status.js';
-import { judgeDeployment, type DeploymentFacts, type Finding } from './judge.js';
+import type { Finding } from './finding.js';
+import { historiesOf, hostsOf, readHistory } from './histories.js';
+import { judgeDeployment, type DeploymentFacts, type TransactionLifetime } from './judge.js';
 
 export interface Examination {
   readonly findings: readonly Finding[];
@@ -19,14 +19,31 @@ export interface Examination {
   readonly registered: readonly { readonly group: string; readonly topics: readonly string[] }[];
 }
 
+/** What only the workers know. */
+export interface ExaminationOptions {
+  /** Their BROKER_RETENTION_HOURS. Default 72 h. */
+  readonly brokerRetentionMs?: number;
+  /** The longest that a handler of theirs may take. Default 30,000 ms, as for a worker that is told nothing. */
+  readonly handlerMs?: number;
+  /** How long a transaction of theirs takes on more work. Default 5,000 ms, alike. */
+  readonly transactionMs?: number;
+}
+
 /** As the setting BROKER_RETENTION_HOURS has it, and a broker that is told nothing. */
 const BROKER_RETENTION_MS = 72 * 3_600_000;
+/** As a worker has them whose definition tunes nothing. */
+const HANDLER_MS = 30_000;
+const TRANSACTION_MS = 5_000;
 
 /** Looks at all databases of a deployment. Rejects with NP_STORE_UNAVAILABLE. */
 export async function doctor(
   deployment: Deployment,
   client: MongoClient,
-  { brokerRetentionMs = BROKER_RETENTION_MS }: { readonly brokerRetentionMs?: number } = {},
+  {
+    brokerRetentionMs = BROKER_RETENTION_MS,
+    handlerMs = HANDLER_MS,
+    transactionMs = TRANSACTION_MS,
+  }: ExaminationOptions = {},
 ): Promise<Examination> {
   return guarded('examining the deployment', async () => {
     const standing = await status(deployment, client);
@@ -35,7 +52,9 @@ export async function doctor(
       replicaSet: await replicaSetOf(client),
       missingIndexes: await indexesOf(deployment),
       clockSkews: await skewsOf(deployment, client),
-      historyMs: await historyOf(deployment),
+      histories: await historiesOf(deployment.producers, readHistory),
+      transactionLifetimes: await transactionLifetimesOf(deployment, client),
+      handlersMs: handlerMs + transactionMs,
       brokerRetentionMs,
       ...(await standingFacts(deployment, standing)),
     });
@@ -85,21 +104,34 @@ async function skewsOf({ groups }: Deployment, client: MongoClient): Promise<Dep
     const sentAtMs = Date.now();
     const { localTime } = (await one.db('admin').command({ hello: 1 })) as unknown as { readonly localTime: Date };
     const halfwayMs = (sentAtMs + Date.now()) / 2;
-    skews.push({ of: one.options.hosts.join(', '), skewMs: halfwayMs - localTime.getTime() });
+    skews.push({ of: hostsOf(one), skewMs: halfwayMs - localTime.getTime() });
   }
   return skews;
 }
 
-async function historyOf({ producers }: Deployment): Promise<number | null> {
-  const [first] = producers;
-  if (first === undefined) return null;
-  const namespaces = [namespace(`${first.database}.outbox`)];
-  const { history } = await createRelayStores({
-    client: first.client,
-    database: first.database,
-    namespaces,
-  }).stats.read();
-  return history.kind === 'known' ? history.reachMs : null;
+/** Of producers' deployments, on which relays read, and of groups', on which handlers run. */
+async function transactionLifetimesOf(
+  { groups, producers }: Deployment,
+  client: MongoClient,
+): Promise<DeploymentFacts['transactionLifetimes']> {
+  const lifetimes: DeploymentFacts['transactionLifetimes'][number][] = [];
+  for (const one of new Set([client, ...producers.map((place) => place.client), ...groups.map((home) => home.client)]))
+    lifetimes.push({ of: hostsOf(one), lifetime: await transactionLifetimeOf(one) });
+  return lifetimes;
+}
+
+/** Not every user may ask, and not every server has it. */
+async function transactionLifetimeOf(client: MongoClient): Promise<TransactionLifetime> {
+  const name = 'transactionLifetimeLimitSeconds';
+  try {
+    const seconds: unknown = (await client.db('admin').command({ getParameter: 1, [name]: 1 }))[name];
+    return typeof seconds === 'number'
+      ? { kind: 'known', ms: seconds * 1_000 }
+      : { kind: 'unknown', reason: 'the server does not tell it' };
+  } catch (error) {
+    if (error instanceof MongoServerError) return { kind: 'unknown', reason: error.message };
+    throw error;
+  }
 }
 
 async function standingFacts(

@@ -14,12 +14,23 @@ const group = {
   inboxRetentionMs: 90 * DAY_MS,
 };
 const outbox = { producer: 'orders', dead: 0, oldestPendingMs: 50 };
+
+function historyOf(producer: string, reachMs: number): DeploymentFacts['histories'][number] {
+  return { of: `${producer}-db:27017`, producers: [producer], history: { kind: 'known', reachMs } };
+}
+
+function endsAfter(ms: number): Pick<DeploymentFacts, 'transactionLifetimes'> {
+  return { transactionLifetimes: [{ of: 'db:27017', lifetime: { kind: 'known', ms } }] };
+}
+
 const sound: DeploymentFacts = {
   engine: { engine: 'MongoDB', version: '7.0.14' },
   replicaSet: { name: 'rs0', members: 3, unhealthy: [] },
   missingIndexes: [],
   clockSkews: [{ of: 'db:27017', skewMs: 40 }],
-  historyMs: 3 * DAY_MS,
+  histories: [historyOf('orders', 3 * DAY_MS)],
+  transactionLifetimes: [{ of: 'db:27017', lifetime: { kind: 'known', ms: 60_000 } }],
+  handlersMs: 35_000,
   relay,
   outboxes: [outbox],
   groups: [group],
@@ -55,10 +66,41 @@ describe('the doctor', () => {
       'indexes',
     ],
     ['a clock that is off', { clockSkews: [{ of: 'db:27017', skewMs: -3_600_000 }] }, 'warning', 'clock'],
-    ['an oplog that is short', { historyMs: 600_000 }, 'note', 'history'],
+    ['an oplog that is short', { histories: [historyOf('orders', 600_000)] }, 'note', 'history'],
+    [
+      'an oplog that is short, of whichever producer',
+      { histories: [historyOf('orders', 3 * DAY_MS), historyOf('inventory', 600_000)] },
+      'note',
+      'history',
+    ],
+    [
+      'an oplog that nobody may read',
+      {
+        histories: [{ of: 'db:27017', producers: ['orders'], history: { kind: 'unknown', reason: 'not authorized' } }],
+      },
+      'note',
+      'history',
+    ],
+    ['transactions that end before handlers do', endsAfter(35_000), 'warning', 'transaction-lifetime'],
+    ['handlers that may take longer', { ...endsAfter(60_000), handlersMs: 60_000 }, 'warning', 'transaction-lifetime'],
+    ['transactions that end earlier than workers rely on', endsAfter(59_000), 'note', 'transaction-lifetime'],
+    [
+      'a server that does not tell when it ends transactions',
+      {
+        transactionLifetimes: [
+          { of: 'db:27017', lifetime: { kind: 'known', ms: 60_000 } },
+          { of: 'group-db:27017', lifetime: { kind: 'unknown', reason: 'not authorized' } },
+        ],
+      },
+      'note',
+      'transaction-lifetime',
+    ],
     [
       'a checkpoint that falls behind',
-      { historyMs: 2 * DAY_MS, relay: { ...relay, checkpoints: [{ shard: 'all', ageMs: 1.5 * DAY_MS }] } },
+      {
+        histories: [historyOf('inventory', 5 * DAY_MS), historyOf('orders', 2 * DAY_MS)],
+        relay: { ...relay, checkpoints: [{ shard: 'all', ageMs: 1.5 * DAY_MS }] },
+      },
       'warning',
       'checkpoint',
     ],

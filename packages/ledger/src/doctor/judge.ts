@@ -1,26 +1,6 @@
 /** What is wrong with a deployment, and what mends it: pure, so that every check is a table in the test. */
-
-export interface Finding {
-  /** `error`: events stand still, or could be lost. `warning`: they will, or somebody has to act. `note`: good to know. */
-  readonly severity: 'error' | 'warning' | 'note';
-  readonly check: Check;
-  readonly text: string;
-  /** The command, or the deed, that mends it; null where nothing has to be mended. */
-  readonly mend: string | null;
-}
-
-export type Check =
-  | 'engine'
-  | 'replica-set'
-  | 'indexes'
-  | 'clock'
-  | 'history'
-  | 'checkpoint'
-  | 'relay'
-  | 'outbox'
-  | 'group'
-  | 'inbox-retention'
-  | 'topic';
+import { error, warning, type Finding } from './finding.js';
+import { judgeHistory, judgeServer, judgeTransactionLifetime } from './judge-server.js';
 
 export interface DeploymentFacts {
   readonly engine: { readonly engine: 'MongoDB' | 'SecantusDB'; readonly version: string };
@@ -33,8 +13,17 @@ export interface DeploymentFacts {
   readonly missingIndexes: readonly { readonly namespace: string; readonly index: string; readonly role: string }[];
   /** This computer's clock minus each database's, by the place of the database. */
   readonly clockSkews: readonly { readonly of: string; readonly skewMs: number }[];
-  /** How far back the oplog reaches; null: it cannot be read. */
-  readonly historyMs: number | null;
+  /** How far back the oplog of each deployment reaches that has producers. */
+  readonly histories: readonly {
+    readonly of: string;
+    readonly producers: readonly string[];
+    readonly history:
+      { readonly kind: 'known'; readonly reachMs: number } | { readonly kind: 'unknown'; readonly reason: string };
+  }[];
+  /** When each deployment ends a transaction by itself. */
+  readonly transactionLifetimes: readonly { readonly of: string; readonly lifetime: TransactionLifetime }[];
+  /** The longest that a transaction of the workers may be open: a handler and what it shares the transaction with. */
+  readonly handlersMs: number;
   readonly relay: {
     readonly database: string;
     readonly holders: readonly string[];
@@ -51,6 +40,9 @@ export interface DeploymentFacts {
   readonly brokerRetentionMs: number;
 }
 
+export type TransactionLifetime =
+  { readonly kind: 'known'; readonly ms: number } | { readonly kind: 'unknown'; readonly reason: string };
+
 interface GroupFacts {
   readonly group: string;
   readonly producer: string;
@@ -65,9 +57,7 @@ interface GroupFacts {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const MONGODB_MAJOR_MIN = 6;
 const SKEW_MAX_MS = 2_000;
-const HISTORY_MIN_MS = DAY_MS;
 const PENDING_MAX_MS = 60_000;
 const LAG_MAX_MS = 5 * 60_000;
 
@@ -77,63 +67,12 @@ export function judgeDeployment(facts: DeploymentFacts): readonly Finding[] {
     ...facts.missingIndexes.map(({ index, namespace, role }) =>
       error('indexes', `${namespace} has no index ${index}.`, `Start ${role} again: it creates what is missing.`),
     ),
+    ...facts.histories.flatMap((history) => judgeHistory(history)),
+    ...facts.transactionLifetimes.flatMap((lifetime) => judgeTransactionLifetime(lifetime, facts.handlersMs)),
     ...judgeClocks(facts),
     ...judgeRelay(facts),
     ...facts.outboxes.flatMap((outbox) => judgeOutbox(outbox)),
     ...facts.groups.flatMap((group) => [...judgeGroup(group), ...judgeInbox(group, facts.brokerRetentionMs)]),
-  ];
-}
-
-function judgeServer({ engine: { engine, version }, historyMs, replicaSet }: DeploymentFacts): readonly Finding[] {
-  const { members, name, unhealthy } = replicaSet;
-  const isOld = engine === 'MongoDB' && Number.parseInt(version, 10) < MONGODB_MAJOR_MIN;
-  return [
-    ...(engine === 'SecantusDB'
-      ? [note('engine', `SecantusDB ${version} is a stand-in for MongoDB, for tests and demos.`)]
-      : []),
-    ...(isOld
-      ? [error('engine', `MongoDB ${version} is too old.`, `Upgrade it to ${MONGODB_MAJOR_MIN}.0 or newer.`)]
-      : []),
-    ...(name === null
-      ? [
-          error(
-            'replica-set',
-            'The server is in no replica set: it has neither transactions nor change streams.',
-            'mongod --replSet rs0, then rs.initiate() in mongosh',
-          ),
-        ]
-      : []),
-    ...(name !== null && members === 1
-      ? [
-          note(
-            'replica-set',
-            `Replica set ${name} has one member: what is lost with it is lost. Three survive the loss of one.`,
-          ),
-        ]
-      : []),
-    ...(name !== null && unhealthy === null
-      ? [
-          note(
-            'replica-set',
-            'Whether all members are healthy is not known: replSetGetStatus was refused. The role clusterMonitor allows it.',
-          ),
-        ]
-      : []),
-    ...(unhealthy ?? []).map((member) =>
-      warning(
-        'replica-set',
-        `Member ${member} is not healthy: with another one lost there is no majority.`,
-        `rs.status() in mongosh tells why; mend or replace ${member}`,
-      ),
-    ),
-    ...(historyMs !== null && historyMs < HISTORY_MIN_MS
-      ? [
-          note(
-            'history',
-            `The oplog reaches back ${Math.round(historyMs / 60_000)} min. A relay that is down for longer starts with a sweep. It grows to its size: db.adminCommand({ replSetResizeOplog: 1, minRetentionHours: 24 }) holds a day.`,
-          ),
-        ]
-      : []),
   ];
 }
 
@@ -149,7 +88,7 @@ function judgeClocks({ clockSkews }: DeploymentFacts): readonly Finding[] {
     );
 }
 
-function judgeRelay({ historyMs, relay }: DeploymentFacts): readonly Finding[] {
+function judgeRelay({ histories, relay }: DeploymentFacts): readonly Finding[] {
   if (relay === null)
     return [
       warning(
@@ -159,6 +98,10 @@ function judgeRelay({ historyMs, relay }: DeploymentFacts): readonly Finding[] {
       ),
     ];
   const { checkpoints, holders, pauses } = relay;
+  // A checkpoint covers all outboxes of its shard, so the oplog that is left behind first counts.
+  const historyMs = Math.min(
+    ...histories.map(({ history }) => (history.kind === 'known' ? history.reachMs : Infinity)),
+  );
   return [
     ...(holders.length === 0
       ? [
@@ -178,7 +121,7 @@ function judgeRelay({ historyMs, relay }: DeploymentFacts): readonly Finding[] {
       );
     }),
     ...checkpoints
-      .filter(({ ageMs }) => historyMs !== null && ageMs > historyMs / 2 && ageMs > 10 * 60_000)
+      .filter(({ ageMs }) => ageMs > historyMs / 2 && ageMs > 10 * 60_000)
       .map(({ ageMs, shard }) =>
         warning(
           'checkpoint',
@@ -273,16 +216,4 @@ function judgeInbox({ group, inboxRetentionMs }: GroupFacts, brokerRetentionMs: 
       `Raise INBOX_RETENTION_DAYS of its worker to ${Math.ceil(minMs / DAY_MS)} or more`,
     ),
   ];
-}
-
-function error(check: Check, text: string, mend: string): Finding {
-  return { severity: 'error', check, text, mend };
-}
-
-function warning(check: Check, text: string, mend: string): Finding {
-  return { severity: 'warning', check, text, mend };
-}
-
-function note(check: Check, text: string): Finding {
-  return { severity: 'note', check, text, mend: null };
 }

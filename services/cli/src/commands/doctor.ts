@@ -9,7 +9,11 @@ interface Flags extends ConnectionFlags, BrokerFlags {
   readonly json: boolean;
   readonly topics?: readonly string[];
   readonly brokerRetentionHours: number;
+  readonly handlerMs: number;
+  readonly transactionMs: number;
 }
+
+const TUNED_MS = { min: 1, max: 86_400_000 } as const;
 
 export function doctorCommand(cli: Cli): Command {
   const description =
@@ -21,6 +25,8 @@ export function doctorCommand(cli: Cli): Command {
         .argParser(whole({ min: 1, max: 87_600 }))
         .default(72),
     )
+    .option('--handler-ms <number>', 'longest that a handler may take, as its worker has it', whole(TUNED_MS), 30_000)
+    .option('--transaction-ms <number>', 'how long a worker adds to one transaction', whole(TUNED_MS), 5_000)
     .option('--topics <names>', 'topics to look at, by commas (default: those of the registered groups)', names)
     .option('--json', 'print one line of JSON', false)
     .addHelpText(
@@ -37,11 +43,12 @@ Examples:
       connected(flags, async ({ client, deployment }) => {
         const broker = brokerOf(flags);
         const brokerRetentionMs = flags.brokerRetentionHours * 3_600_000;
-        const found = await doctor(deployment, client, { brokerRetentionMs });
+        const { handlerMs, topics, transactionMs } = flags;
+        const found = await doctor(deployment, client, { brokerRetentionMs, handlerMs, transactionMs });
         const atBroker =
           broker === null
             ? [brokerNotAsked('no --rocketmq-endpoints')]
-            : await examineBroker(broker, { registered: found.registered, topics: flags.topics });
+            : await examineBroker(broker, { registered: found.registered, topics });
         const findings = [...found.findings, ...atBroker];
         answer(cli, flags, findings, told);
         if (findings.some(({ severity }) => severity !== 'note')) cli.exitCode = EXIT.no;

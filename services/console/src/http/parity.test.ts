@@ -43,7 +43,9 @@ const ANSWERED: Readonly<Record<string, Answered>> = {
       'rocketmq-tls': 'the same',
       'rocketmq-always-use-endpoints': 'the same',
       'broker-retention-hours': 'the same',
-      topics: 'the same',
+      'handler-ms': 'what the workers have by default',
+      'transaction-ms': 'the same',
+      topics: 'the console does not look at the broker',
     },
   },
   tail: {
