@@ -12,7 +12,7 @@ export async function historiesOf(
   read: (place: Place) => Promise<History['history']>,
 ): Promise<readonly History[]> {
   const histories: History[] = [];
-  for (const client of new Set(producers.slice(0, 1).map((producer) => producer.client))) {
+  for (const client of new Set(producers.map((producer) => producer.client))) {
     const databases = producers.filter((producer) => producer.client === client).map(({ database }) => database);
     const [database = ''] = databases;
     histories.push({ of: hostsOf(client), producers: databases, history: await read({ client, database }) });
