@@ -28,6 +28,11 @@ export interface ConsumerOptions {
   readonly retryDelays: RetryDelays | null;
   /** Attempts before an event becomes a dead letter. */
   readonly attemptsMax: number;
+  /**
+   * Whether what a handler has failed with is nobody's fault and passes, such as a service that is down: that costs no attempt, and the event is
+   * tried again after the first wait, for as long as it takes. By default nothing is; what the database does is never charged in any case.
+   */
+  readonly isTransient: (error: unknown) => boolean;
   /** Transactions of parked events that run at once. */
   readonly retryConcurrency: number;
   /** How often due parked events are looked for when nothing has rung. */
@@ -126,6 +131,7 @@ export const CONSUMER_DEFAULTS: ConsumerOptions = {
   retryScheduleMs: [1_000, 5_000, 30_000, 300_000],
   retryDelays: null,
   attemptsMax: 5,
+  isTransient: () => false,
   retryConcurrency: 4,
   retryPollMs: 500,
   claimMs: 90_000,

@@ -38,12 +38,13 @@ export async function settleOne<Session>(engine: Engine<Session>, work: Work): P
   }
 }
 
-/** Parks an event whose attempt failed: for a retry, or as a dead letter when its attempts are spent. */
+/** Parks an event whose attempt failed: for a retry, or as a dead letter when its attempts are spent; uncounted where the failure passes by itself. */
 export async function parkFailed<Session>(
   engine: Engine<Session>,
   work: EventWork,
   error: unknown,
 ): Promise<OneResult> {
+  if (isTransient(engine, error)) return park(engine, work, uncounted(engine, work, error));
   engine.counters.count('handlerFailures');
   const attempts = attemptOf(work);
   const decision = decideRetry(engine.retryPolicy, attempts, engine.ports.random);
@@ -53,6 +54,26 @@ export async function parkFailed<Session>(
     retryInMs: decision.kind === 'retry' ? decision.delayMs : null,
     failure: parkedFailureOf(error),
   });
+}
+
+/** A judge that fails has not said that the failure is nobody's: it is charged like any other, and the worker goes on. */
+function isTransient<Session>({ options }: Engine<Session>, error: unknown): boolean {
+  try {
+    return options.isTransient(error);
+  } catch {
+    return false;
+  }
+}
+
+function uncounted<Session>(engine: Engine<Session>, work: EventWork, error: unknown): FailedParking {
+  return {
+    state: 'retry',
+    attempts: Math.max(0, (work.claim?.attempts ?? 0) - 1),
+    retryInMs: retryDelayMs(engine.retryPolicy.delays, 1, engine.ports.random),
+    failure: parkedFailureOf(error),
+    // Nobody else shall meet what it meets.
+    isSuspect: true,
+  };
 }
 
 /** Parks a failed event, however long that takes. */
@@ -84,14 +105,7 @@ async function tryParkUncounted<Session>(
   work: EventWork,
   error: unknown,
 ): Promise<OneResult | null> {
-  const decide = byFailure({
-    state: 'retry',
-    attempts: Math.max(0, (work.claim?.attempts ?? 0) - 1),
-    retryInMs: retryDelayMs(engine.retryPolicy.delays, 1, engine.ports.random),
-    failure: parkedFailureOf(error),
-    // Nobody else shall meet its conflicts.
-    isSuspect: true,
-  });
+  const decide = byFailure(uncounted(engine, work, error));
   const result = await settle(engine, [work], { decide, hardshipsMax: 1 });
   switch (result.kind) {
     case 'committed':

@@ -29,7 +29,7 @@ export interface WorkerResources<Own extends SettingTable> {
 export type WorkerTuning = Partial<
   Pick<
     ConsumerOptions,
-    'retryScheduleMs' | 'retryDelays' | 'retryConcurrency' | 'handlerMs' | 'claimMs' | 'transactionMs'
+    'retryScheduleMs' | 'retryDelays' | 'retryConcurrency' | 'isTransient' | 'handlerMs' | 'claimMs' | 'transactionMs'
   >
 >;
 
