@@ -37,7 +37,7 @@ export function rejectionProblem(orderId: string, rejection: Rejection): Problem
     case 'payment-known':
       return problem(
         'payment-known',
-        `transaction ${JSON.stringify(rejection.transactionId)} has come before with another order, amount or currency`,
+        `transaction ${JSON.stringify(rejection.transactionId)} stands for a payment that has come before: with another order, amount or currency, or one that is owed back`,
       );
   }
 }
