@@ -90,6 +90,16 @@ describe('a worker', () => {
 });
 
 describe('a definition is refused', () => {
+  it('whose subscriptions share a topic', () => {
+    const again = [
+      { producer: 'notes', topic: 'notes' },
+      { producer: 'files', topic: 'notes' },
+    ] as const;
+    expect(() => defineConsumer({ ...definition, subscriptions: again })).toThrow(
+      /Two subscriptions of .* have the topic notes/,
+    );
+  });
+
   it.each([
     ['has a blank', 'my group', /has "my group" as the default of GROUP; accepted: 1 to 100 letters/],
     ['is too long', 'g'.repeat(101), /as the default of GROUP; accepted: 1 to 100 letters/],

@@ -7,6 +7,7 @@ import type { Companion, CompanionLimits } from './companion.js';
 import type { HandlersOf } from './handlers.js';
 import {
   assertDistinctNames,
+  assertDistinctTopics,
   assertUsableDefaults,
   subscriptionSettings,
   workerSettings,
@@ -97,6 +98,7 @@ export function defineConsumer<
       `${name} has settings ${ownKeys.join(', ')} of its own, as every worker has.`,
     );
   }
+  assertDistinctTopics(name, subscriptions);
   assertDistinctNames(name, table);
   assertUsableDefaults(name, table);
   return {

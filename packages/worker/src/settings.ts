@@ -249,6 +249,17 @@ export function assertDistinctNames(worker: string, table: SettingTable): void {
   );
 }
 
+/** What a topic has is received, and looked for in the ledger, once. */
+export function assertDistinctTopics(worker: string, subscriptions: readonly Subscription[]): void {
+  const topics = subscriptions.map(({ topic }) => topic);
+  const repeated = topics.find((one, index) => topics.indexOf(one) !== index);
+  if (repeated === undefined) return;
+  throw new NightporterError(
+    'NP_CONFIG_INVALID',
+    `Two subscriptions of ${worker} have the topic ${repeated}; a topic has one producer, and is subscribed to once.`,
+  );
+}
+
 /** What is wrong in a definition shows when it is made, and not only where no variable hides it. */
 export function assertUsableDefaults(worker: string, table: SettingTable): void {
   for (const { name: variable, kind, default: value } of Object.values(table)) {

@@ -1,4 +1,4 @@
-export type { Order, OrderCommand, OrderEvent, OrderLine, OrderStatus } from './domain/order.js';
+export type { Order, OrderCommand, OrderEvent, OrderLine, OrderStatus, Rejection } from './domain/order.js';
 export { buildApp, type AppOptions } from './http/app.js';
 export type { OrderEvents, OrderEventsPage, OrderEventView } from './order-events.js';
 export type { CommandOutcome, CommandRequest, CommandResult, ExpectedVersion, Orders } from './orders.js';

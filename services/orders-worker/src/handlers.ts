@@ -2,6 +2,7 @@ import type { ordersCatalogue } from '@nightporter/contracts';
 import { applyCommand, type OrderCommand, type OrdersCollections } from '@nightporter/orders-api';
 import type { ContextOf, HandlersOf } from '@nightporter/worker';
 import { shortageReason } from './domain/reason.js';
+import { cannotBeCarriedOn, wasDecidedBefore } from './domain/rejection.js';
 
 type Events = typeof ordersCatalogue.events;
 type Context = ContextOf<Events, 'InventoryRejected' | 'ShipmentDelivered'>;
@@ -31,7 +32,8 @@ async function command(context: Context, order: OrderCommand, collections: Order
     { orderId, command: order, expected: { kind: 'any' } },
     collections,
   );
-  // The customer was faster: a cancelled order is not completed, a completed one not cancelled. Nothing is left to do.
-  if (outcome.kind === 'rejected')
-    context.logger.info({ orderId, rejection: outcome.rejection }, 'order left as it is');
+  if (outcome.kind !== 'rejected') return;
+  const { rejection } = outcome;
+  if (!wasDecidedBefore(rejection)) throw cannotBeCarriedOn(orderId, rejection);
+  context.logger.info({ orderId, rejection }, 'order left as it is');
 }
