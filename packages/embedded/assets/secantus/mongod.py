@@ -25,6 +25,7 @@ LOOPBACK = "127.0.0.1"
 EXIT_PORT_IN_USE = 48
 EXIT_UNUSABLE = 100
 STOP_LIMIT_SECONDS = 8.0
+PAGE_MAX = "100MB"
 EXPIRE_EVERY_SECONDS = 1.0
 
 
@@ -56,6 +57,23 @@ def is_true(text):
     return text.lower() in ("1", "true")
 
 
+def give_pages_room():
+    """Lets pages of WiredTiger grow to a tenth of its cache before whoever reads one has to write it out first.
+
+    The default of 5 MB suits a server in which no transaction stays open for long. Under load here, some do: a page that they keep from being
+    written out makes each reader of each document of it try in vain, and sleep, ten times, while SecantusDB holds the lock that all need.
+    """
+    import wiredtiger
+
+    create = wiredtiger.Session.create
+
+    def create_with_room(self, name, config=None):
+        room = [f"memory_page_max={PAGE_MAX}"] if name.startswith("table:") else []
+        return create(self, name, ",".join(([config] if config else []) + room))
+
+    wiredtiger.Session.create = create_with_room
+
+
 def start(options, parameters):
     """Starts the server, on the loopback interface alone whatever --bind_ip says."""
     data_path = options.get("--dbpath", "")
@@ -65,6 +83,7 @@ def start(options, parameters):
         from secantus import SecantusDBServer
     except ImportError as error:
         fail(f"ImportError: {error}", EXIT_UNUSABLE)
+    give_pages_room()
     try:
         server = SecantusDBServer(
             host=LOOPBACK,
