@@ -5,6 +5,8 @@ import type { Figures } from './figures.js';
 /** Where the figures of a run are kept as JSON, if anywhere. */
 const FILE = process.env['NIGHTPORTER_FIGURES'];
 
+const ERROR_MAX = 2_000;
+
 interface Shown {
   readonly sentence: string;
   readonly outcome: string;
@@ -20,13 +22,15 @@ export default class FiguresReporter implements Reporter {
   onTestCaseResult(test: TestCase): void {
     const { figures, engine = 'unknown engine' } = test.meta();
     if (figures === undefined) return;
-    const { state } = test.result();
+    const { errors, state } = test.result();
     const seconds = Math.round((test.diagnostic()?.duration ?? 0) / 100) / 10;
     this.#shown.push({ sentence: test.fullName, outcome: state, engine, seconds, figures });
     const told = Object.entries(figures).map(([name, value]) => `${name} ${value}`);
     process.stdout.write(
       `${state === 'passed' ? '✓' : '✗'} ${test.fullName}: ${told.join(', ')} (${engine}, ${seconds} s)\n`,
     );
+    // Whole errors are printed at the end of the run, which may be an hour away.
+    for (const { message } of errors ?? []) process.stdout.write(`  ${message.slice(0, ERROR_MAX)}\n`);
   }
 
   onTestRunEnd(): void {
