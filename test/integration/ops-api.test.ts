@@ -2,7 +2,7 @@ import { buildConsole, createOperations } from '@nightporter/console';
 import type { Deployment } from '@nightporter/ledger';
 import { registerGroup } from '@nightporter/mongo';
 import { createLogger } from '@nightporter/runtime';
-import type { EventId } from '@nightporter/protocol';
+import { NightporterError, type EventId } from '@nightporter/protocol';
 import { MongoClient } from 'mongodb';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { sharedDatabase } from '../conformance/mongo-database.js';
@@ -24,8 +24,12 @@ beforeEach(async () => {
 });
 afterEach(() => app.close());
 
-function consoleOf(known: Partial<Pick<Deployment, 'groups' | 'producers'>> = {}): ReturnType<typeof buildConsole> {
+function consoleOf(
+  known: Partial<Pick<Deployment, 'groups' | 'producers'>> = {},
+  broker: Parameters<typeof buildConsole>[0]['broker'] = null,
+): ReturnType<typeof buildConsole> {
   return buildConsole({
+    broker,
     producers: new Map(),
     operations: createOperations(fixture.client, {
       producers: fixture.deployment.producers,
@@ -78,7 +82,31 @@ describe('questions over HTTP', () => {
     const history = await get(`/history?aggregate=${encodeURIComponent(fixture.key('1'))}`);
     expect(history.body).toMatchObject({ headVersion: 3, entries: [{ version: 1 }, { version: 2 }, { version: 3 }] });
     expect((await get('/audit?full=true')).body).toMatchObject({ kind: 'completed', isFull: true });
-    expect((await get('/doctor')).body['findings']).toBeInstanceOf(Array);
+  });
+
+  it('are answered by the doctor, who asks the broker that the console is told of, or says which setting is missing', async () => {
+    const { findings } = (await get('/doctor')).body as { findings: { check: string; text: string }[] };
+    expect(findings.filter(({ check }) => check === 'topic')).toMatchObject([
+      { severity: 'note', text: expect.stringContaining('ROCKETMQ_ENDPOINTS') },
+    ]);
+    const asked: string[] = [];
+    const refusal = new NightporterError('NP_PREFLIGHT_TOPIC_MISSING', 'There is no such topic. Create it: mqadmin');
+    const told = await consoleOf(
+      {},
+      {
+        topic: (topic) => (asked.push(topic), topic === 'missing' ? Promise.reject(refusal) : Promise.resolve()),
+        group: ({ topic }) => Promise.resolve(asked.push(`group of ${topic}`)),
+      },
+    );
+    onTestFinished(() => told.close());
+    const ofTopics = async (query: string) => {
+      const answer = await told.inject({ url: `/v1/doctor${query}`, headers: { authorization: `Bearer ${TOKEN}` } });
+      return answer.json<{ findings: { check: string }[] }>().findings.filter(({ check }) => check === 'topic');
+    };
+    expect(await ofTopics('')).toEqual([]);
+    expect(asked.splice(0)).toEqual(['sample-events', 'group of sample-events']);
+    expect(await ofTopics('?topics=missing,other')).toMatchObject([{ severity: 'error', mend: 'mqadmin' }]);
+    expect(asked).toEqual(['missing', 'other', 'group of sample-events']);
   });
 
   it('audit some producers and groups only, with what the group has of the others known all the same', async () => {

@@ -1,12 +1,15 @@
 import { openArchive } from '@nightporter/archive';
 import { connectMongo, engineOf } from '@nightporter/mongo';
 import type { ConfigOf, RunningService, ServiceContext, ServiceDefinition } from '@nightporter/runtime';
+import { brokerOf } from './broker.js';
 import { buildConsole } from './http/app.js';
 import { openGroupHomes } from './group-homes.js';
 import { createOperations } from './ops/operations.js';
 import { openProducers } from './producers.js';
 import { consoleSettings } from './settings.js';
 import { assertGuarded } from './tokens.js';
+
+const HOUR_MS = 3_600_000;
 
 async function start({
   config,
@@ -15,6 +18,7 @@ async function start({
 }: ServiceContext<ConfigOf<typeof consoleSettings>>): Promise<RunningService> {
   const tokens = { ops: config.opsToken, ledger: config.ledgerToken };
   assertGuarded(config.host, tokens);
+  const broker = brokerOf(config, logger);
   const files = config.archiveFolder === null ? null : await openArchive(config.archiveFolder);
   const archive = files === null ? {} : { files };
   const client = await connectMongo({ uri: config.mongodbUri, appName: 'console' });
@@ -37,6 +41,8 @@ async function start({
       },
     },
     archive: files,
+    broker,
+    brokerRetentionMs: config.brokerRetentionHours * HOUR_MS,
     bodyBytesMax: config.bodyBytesMax,
     requestsPerMinuteMax: config.requestsPerMinuteMax,
   });

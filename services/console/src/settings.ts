@@ -8,6 +8,7 @@ import {
   setting,
   text,
 } from '@nightporter/runtime';
+import { brokerSettings } from './broker.js';
 import { groupHomes } from './group-homes.js';
 
 const databaseName = text({
@@ -40,6 +41,14 @@ export const consoleSettings = {
     description:
       'Where groups keep their data, for those that are not found on the deployment of MONGODB_URI, such as group=database on another one.',
     secret: 'whole',
+  }),
+  ...brokerSettings,
+  brokerRetentionHours: setting({
+    name: 'BROKER_RETENTION_HOURS',
+    kind: integer({ min: 1, max: 24 * 3_650 }),
+    unit: 'hours',
+    default: '72',
+    description: 'How long the broker keeps messages, as the workers are told: /v1/doctor compares inboxes with it.',
   }),
   liveEveryMs: setting({
     name: 'LIVE_EVERY_MS',

@@ -1,9 +1,11 @@
 import { createHttpApp, type HttpAppOptions } from '@nightporter/http';
+import type { BrokerProbe } from '@nightporter/ledger';
 import type { ArchiveFiles } from '@nightporter/protocol';
 import type { FastifyInstance } from 'fastify';
 import type { Producer, Producers } from '../producers.js';
 import { deadLetterRoutes, outboxRoutes } from '../ops/action-routes.js';
 import { bulkRoutes } from '../ops/bulk-routes.js';
+import { doctorRoute } from '../ops/doctor-route.js';
 import { groupActionRoutes } from '../ops/group-action-routes.js';
 import { liveRoute } from '../ops/live-route.js';
 import type { Operations } from '../ops/operations.js';
@@ -24,7 +26,13 @@ export interface ConsoleOptions extends Omit<HttpAppOptions, 'service' | 'title'
   readonly tokens: Tokens;
   /** Where retention by hand puts files; null: nowhere. */
   readonly archive?: ArchiveFiles | null;
+  /** What the doctor asks; null: it looks at the databases alone. */
+  readonly broker?: BrokerProbe | null;
+  /** How long the broker keeps messages. Default 72 h, as for a worker that is told nothing. */
+  readonly brokerRetentionMs?: number;
 }
+
+const BROKER_RETENTION_MS = 72 * 3_600_000;
 
 const DESCRIPTION =
   'Where every event is, and what mends it; and producers’ ledgers for groups that may not read their databases. Every error is application/problem+json (RFC 9457).';
@@ -36,6 +44,8 @@ export async function buildConsole({
   liveEveryMs,
   tokens,
   archive = null,
+  broker = null,
+  brokerRetentionMs = BROKER_RETENTION_MS,
   ...options
 }: ConsoleOptions): Promise<FastifyInstance> {
   const app = await createHttpApp({
@@ -66,6 +76,7 @@ export async function buildConsole({
       scope.addHook('onRoute', securityOf('ops', tokens));
       for (const routes of [questionRoutes, outboxRoutes, deadLetterRoutes, bulkRoutes, groupActionRoutes])
         await scope.register(routes, { operations });
+      await scope.register(doctorRoute, { operations, broker, brokerRetentionMs });
       await scope.register(retentionRoute, { operations, archive });
       await scope.register(liveRoute, { operations, everyMs: liveEveryMs });
       await scope.register(tailRoute, { operations, everyMs: liveEveryMs });

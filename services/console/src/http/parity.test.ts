@@ -37,15 +37,12 @@ const ANSWERED: Readonly<Record<string, Answered>> = {
   doctor: {
     routes: ['GET /v1/doctor'],
     without: {
-      'rocketmq-endpoints': 'the console does not look at the broker',
-      'rocketmq-access-key': 'the same',
-      'rocketmq-secret-key': 'the same',
-      'rocketmq-tls': 'the same',
-      'rocketmq-always-use-endpoints': 'the same',
-      'broker-retention-hours': 'the same',
-      'handler-ms': 'what the workers have by default',
-      'transaction-ms': 'the same',
-      topics: 'the console does not look at the broker',
+      'rocketmq-endpoints': 'ROCKETMQ_ENDPOINTS',
+      'rocketmq-access-key': 'ROCKETMQ_ACCESS_KEY',
+      'rocketmq-secret-key': 'ROCKETMQ_SECRET_KEY',
+      'rocketmq-tls': 'ROCKETMQ_TLS',
+      'rocketmq-always-use-endpoints': 'ROCKETMQ_ALWAYS_USE_ENDPOINTS',
+      'broker-retention-hours': 'BROKER_RETENTION_HOURS',
     },
   },
   tail: {

@@ -2,7 +2,6 @@ import { ProblemError } from '@nightporter/http';
 import {
   aggregateHistory,
   audit,
-  doctor,
   operatorActions,
   relayStanding,
   search,
@@ -90,15 +89,6 @@ export const questionRoutes: FastifyPluginCallbackZod<{ operations: Operations }
         recordsMax: sample,
         ...(group === undefined ? {} : { group }),
       }),
-  );
-
-  app.get(
-    '/doctor',
-    { schema: ask('What is wrong with the deployment, and what mends it', answers.findings) },
-    async () => {
-      const { findings } = await doctor(await operations.deployment(), operations.client);
-      return { findings };
-    },
   );
 
   app.get(

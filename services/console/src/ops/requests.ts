@@ -63,6 +63,14 @@ export const deadLetterQuery = limitQuery.extend({
   aggregate: wire.aggregateKey.optional(),
 });
 
+export const doctorQuery = z.strictObject({
+  topics: names(127)
+    .optional()
+    .describe('Topics to look at, by commas; the default is those of the registered groups.'),
+  handlerMs: whole(1, 86_400_000, 30_000).describe('The longest that a handler may take, as its worker has it.'),
+  transactionMs: whole(1, 86_400_000, 5_000).describe('How long a worker adds to one transaction.'),
+});
+
 export const tailQuery = z.strictObject({ eventType: line(200).optional(), topic: line(127).optional() });
 
 export const auditQuery = z.strictObject({
