@@ -4,6 +4,7 @@ import {
   engineOf,
   guarded,
   missingIndexes,
+  transactionLifetimeLimitMs,
   type InboxDocument,
 } from '@nightporter/mongo';
 import { MongoServerError, type MongoClient } from 'mongodb';
@@ -11,7 +12,7 @@ import { placeOfGroup, type Deployment, type Place } from '../questions/deployme
 import { status, type Status } from '../questions/status.js';
 import type { Finding } from './finding.js';
 import { historiesOf, hostsOf, readHistory } from './histories.js';
-import { judgeDeployment, type DeploymentFacts, type TransactionLifetime } from './judge.js';
+import { judgeDeployment, type DeploymentFacts } from './judge.js';
 
 export interface Examination {
   readonly findings: readonly Finding[];
@@ -116,22 +117,8 @@ async function transactionLifetimesOf(
 ): Promise<DeploymentFacts['transactionLifetimes']> {
   const lifetimes: DeploymentFacts['transactionLifetimes'][number][] = [];
   for (const one of new Set([client, ...producers.map((place) => place.client), ...groups.map((home) => home.client)]))
-    lifetimes.push({ of: hostsOf(one), lifetime: await transactionLifetimeOf(one) });
+    lifetimes.push({ of: hostsOf(one), limitMs: await transactionLifetimeLimitMs(one) });
   return lifetimes;
-}
-
-/** Not every user may ask, and not every server has it. */
-async function transactionLifetimeOf(client: MongoClient): Promise<TransactionLifetime> {
-  const name = 'transactionLifetimeLimitSeconds';
-  try {
-    const seconds: unknown = (await client.db('admin').command({ getParameter: 1, [name]: 1 }))[name];
-    return typeof seconds === 'number'
-      ? { kind: 'known', ms: seconds * 1_000 }
-      : { kind: 'unknown', reason: 'the server does not tell it' };
-  } catch (error) {
-    if (error instanceof MongoServerError) return { kind: 'unknown', reason: error.message };
-    throw error;
-  }
 }
 
 async function standingFacts(

@@ -66,22 +66,22 @@ export function judgeHistory({ history, of, producers }: DeploymentFacts['histor
 
 /** For what a worker that is told nothing may take, or what an operator says of his own. */
 export function judgeTransactionLifetime(
-  { lifetime, of }: DeploymentFacts['transactionLifetimes'][number],
+  { limitMs, of }: DeploymentFacts['transactionLifetimes'][number],
   handlersMs: number,
 ): readonly Finding[] {
   const check = 'transaction-lifetime';
-  if (lifetime.kind === 'unknown') {
-    const text = `When ${of} ends a transaction by itself is not known: ${lifetime.reason}. Workers rely on ${TRANSACTION_LIFETIME_MS / 1_000} s.`;
+  if (limitMs === null) {
+    const text = `When ${of} ends a transaction by itself is not known: it does not say, or the user may not ask. Workers rely on ${TRANSACTION_LIFETIME_MS / 1_000} s.`;
     return [note(check, text)];
   }
-  const seconds = lifetime.ms / 1_000;
-  if (lifetime.ms <= handlersMs) {
+  const seconds = limitMs / 1_000;
+  if (limitMs <= handlersMs) {
     const text = `${of} ends a transaction after ${seconds} s, and one of a worker may take ${handlersMs / 1_000} s (handlerMs + transactionMs): a handler that takes long never commits.`;
     const neededSeconds = Math.max(TRANSACTION_LIFETIME_MS / 1_000, Math.floor(handlersMs / 1_000) + 1);
     const mend = `db.adminCommand({ setParameter: 1, transactionLifetimeLimitSeconds: ${neededSeconds} }) in mongosh, on each member`;
     return [warning(check, text, mend)];
   }
-  if (lifetime.ms >= TRANSACTION_LIFETIME_MS) return [];
-  const text = `${of} ends a transaction after ${seconds} s. A worker refuses to start only where handlerMs + transactionMs is ${TRANSACTION_LIFETIME_MS / 1_000} s or more: see that it is less than ${seconds} s.`;
+  if (limitMs >= TRANSACTION_LIFETIME_MS) return [];
+  const text = `${of} ends a transaction after ${seconds} s instead of ${TRANSACTION_LIFETIME_MS / 1_000} s. A worker whose definition gives its handlers more time than that says so in its log when it starts.`;
   return [note(check, text)];
 }

@@ -19,8 +19,8 @@ function historyOf(producer: string, reachMs: number): DeploymentFacts['historie
   return { of: `${producer}-db:27017`, producers: [producer], history: { kind: 'known', reachMs } };
 }
 
-function endsAfter(ms: number): Pick<DeploymentFacts, 'transactionLifetimes'> {
-  return { transactionLifetimes: [{ of: 'db:27017', lifetime: { kind: 'known', ms } }] };
+function endsAfter(limitMs: number): Pick<DeploymentFacts, 'transactionLifetimes'> {
+  return { transactionLifetimes: [{ of: 'db:27017', limitMs }] };
 }
 
 const sound: DeploymentFacts = {
@@ -29,7 +29,7 @@ const sound: DeploymentFacts = {
   missingIndexes: [],
   clockSkews: [{ of: 'db:27017', skewMs: 40 }],
   histories: [historyOf('orders', 3 * DAY_MS)],
-  transactionLifetimes: [{ of: 'db:27017', lifetime: { kind: 'known', ms: 60_000 } }],
+  transactionLifetimes: [{ of: 'db:27017', limitMs: 60_000 }],
   handlersMs: 35_000,
   relay,
   outboxes: [outbox],
@@ -88,8 +88,8 @@ describe('the doctor', () => {
       'a server that does not tell when it ends transactions',
       {
         transactionLifetimes: [
-          { of: 'db:27017', lifetime: { kind: 'known', ms: 60_000 } },
-          { of: 'group-db:27017', lifetime: { kind: 'unknown', reason: 'not authorized' } },
+          { of: 'db:27017', limitMs: 60_000 },
+          { of: 'group-db:27017', limitMs: null },
         ],
       },
       'note',

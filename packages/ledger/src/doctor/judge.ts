@@ -20,8 +20,8 @@ export interface DeploymentFacts {
     readonly history:
       { readonly kind: 'known'; readonly reachMs: number } | { readonly kind: 'unknown'; readonly reason: string };
   }[];
-  /** When each deployment ends a transaction by itself. */
-  readonly transactionLifetimes: readonly { readonly of: string; readonly lifetime: TransactionLifetime }[];
+  /** When each deployment ends a transaction by itself; null: it does not say, or the user may not ask. */
+  readonly transactionLifetimes: readonly { readonly of: string; readonly limitMs: number | null }[];
   /** The longest that a transaction of the workers may be open: a handler and what it shares the transaction with. */
   readonly handlersMs: number;
   readonly relay: {
@@ -39,9 +39,6 @@ export interface DeploymentFacts {
   /** How long the broker keeps a message, and so may deliver it again. */
   readonly brokerRetentionMs: number;
 }
-
-export type TransactionLifetime =
-  { readonly kind: 'known'; readonly ms: number } | { readonly kind: 'unknown'; readonly reason: string };
 
 interface GroupFacts {
   readonly group: string;
