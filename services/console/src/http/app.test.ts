@@ -4,6 +4,7 @@ import { MongoClient } from 'mongodb';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Operations } from '../ops/operations.js';
 import type { Tokens } from '../tokens.js';
 import { buildConsole } from './app.js';
 
@@ -20,12 +21,16 @@ const unused = (): never => {
 };
 
 /** Without producers: this file is about who is let in, and what is refused. */
-async function app(tokens: Tokens, requestsPerMinuteMax = 1_000): Promise<FastifyInstance> {
+async function app(
+  tokens: Tokens,
+  requestsPerMinuteMax = 1_000,
+  deployment: Operations['deployment'] = unused,
+): Promise<FastifyInstance> {
   const built = await buildConsole({
     producers: new Map(),
     operations: {
       client: new MongoClient('mongodb://127.0.0.1'),
-      deployment: unused,
+      deployment,
       home: unused,
       forget: unused,
       deadLetters: unused,
@@ -165,6 +170,21 @@ describe('the ops API', () => {
     expect(followed.status).toBe(200);
     await built.close();
     expect(await followed.text()).toMatch(/^(event: unavailable\n.*\n\n)*$/);
+  });
+
+  it.each(['live', 'tail'])('answers at /v1/%s before anything is read, and closes meanwhile', async (route) => {
+    const isSilent = (): Promise<never> => new Promise(() => undefined);
+    const built = await app({ ops: OPS, ledger: null }, 1_000, isSilent);
+    const url = await built.listen({ host: '127.0.0.1', port: 0 });
+    const asked = get(`${url}/v1/${route}`, {
+      headers: bearer(OPS),
+      agent: false,
+      signal: AbortSignal.timeout(10_000),
+    });
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(200);
+    await built.close();
+    expect(await response.toArray()).toEqual([]);
   });
 
   it('tells its health to everybody', async () => {

@@ -12,6 +12,8 @@ export function openEventStream(reply: FastifyReply): ServerResponse {
     'cache-control': 'no-store',
     'x-accel-buffering': 'no',
   });
+  // Else whoever asks does not learn that he is heard until there is something to tell.
+  raw.flushHeaders();
   return raw;
 }
 

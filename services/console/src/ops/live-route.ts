@@ -25,7 +25,7 @@ export const liveRoute: FastifyPluginCallback<LiveOptions> = (app, { everyMs, op
 
   async function tell(): Promise<void> {
     const message = await read(app, operations);
-    for (const response of looking) if (!response.writableNeedDrain) response.write(message);
+    for (const response of looking) if (!response.writableEnded && !response.writableNeedDrain) response.write(message);
     timer = looking.size === 0 ? null : setTimeout(() => void tell(), everyMs);
   }
 

@@ -113,8 +113,8 @@ interface Following {
 async function follow({ everyMs, news, raw, signal }: Following): Promise<void> {
   while (!signal.aborted) {
     const message = await news();
-    // It may have been closed meanwhile, which is no news.
-    if (raw.writable && !raw.write(message) && !(await isDrained(raw, signal))) raw.destroy();
+    // It may have ended meanwhile, and whoever writes then is told an error that nobody hears.
+    if (!raw.writableEnded && !raw.write(message) && !(await isDrained(raw, signal))) raw.destroy();
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
   }
 }
