@@ -34,8 +34,8 @@ export interface FactsQuery {
   readonly archive?: ArchiveFiles;
 }
 
-/** Orders whose facts are read together, in a constant number of queries. */
-const BATCH = 500;
+/** Orders whose facts are read together, in a constant number of queries: few enough for the lists of their events, which queries name, to stay short. */
+const BATCH = 100;
 
 export async function* readOrderFacts(query: FactsQuery, events: EventReader): AsyncGenerator<readonly OrderFacts[]> {
   const { client, databases, since, until } = query;
