@@ -150,13 +150,32 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
     }
     for (const { count, name, topics } of settled) {
       const events = topics.reduce((sum, topic) => sum + (byTopic.get(topic) ?? 0), 0);
-      if (count !== events) return `${count} of ${events} events settled by ${name}`;
+      if (count !== events) return `${count} of ${events} events settled by ${name}; parked: ${await parkedOf(name)}`;
     }
     const untold = await notificationCollections(client.db('notification')).notifications.countDocuments({
       state: { $ne: 'sent' },
     });
     if (untold > 0) return `${untold} notifications to send`;
     return workers.includes('warehouse-worker') ? unlanded() : null;
+  }
+
+  /** What keeps a worker from its rest: how many events, in which state, after how many attempts, and due in how many seconds at most. */
+  async function parkedOf(name: ShopWorker): Promise<string> {
+    const parked = client.db(SHOP_WORKERS[name].database).collection(CONSUMER_COLLECTIONS.parked);
+    const dueInMs = { $subtract: ['$nextRetryAt', '$$NOW'] };
+    const found = await parked
+      .aggregate<{ _id: { state: string; attempts: number; code?: string }; events: number; dueInMs: number | null }>([
+        { $match: { group: groupOf.get(name) } },
+        {
+          $group: {
+            _id: { state: '$state', attempts: '$attempts', code: '$failure.code' },
+            events: { $sum: 1 },
+            dueInMs: { $max: dueInMs },
+          },
+        },
+      ])
+      .toArray();
+    return found.map(({ _id, ...rest }) => JSON.stringify({ ..._id, ...rest })).join(' ');
   }
 
   async function unlanded(): Promise<string | null> {
