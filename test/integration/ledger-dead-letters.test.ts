@@ -124,6 +124,29 @@ describe('a dead letter', () => {
     await fixture.deadLetters.skip(dead, ben);
   });
 
+  it('whose envelope was damaged where it is stored is listed and never applied, and its neighbours go on', async () => {
+    const dead = await deadAt2('damaged');
+    const neighbour = await deadAt2('beside-damaged');
+    await fixture.parked.updateOne({ 'event.eventId': dead.eventId }, { $set: { 'event.envelope': '{"eventId":' } });
+    const [listed] = await fixture.deadLetters.list({ reason: 'poison in damaged' });
+    expect(listed?.message.envelope).toMatchObject({ eventId: dead.eventId, aggregateVersion: 2, data: '{"eventId":' });
+    expect(await codeOf(fixture.deadLetters.editAndRetry(dead, { ...ada, data: { value: 7 } }))).toBe(
+      'NP_ACTION_INVALID',
+    );
+    for (const aggregateId of ['damaged', 'beside-damaged']) fixture.mended.add(aggregateId);
+    for (const each of [dead, neighbour]) await fixture.deadLetters.retry(each, ada);
+    await fixture.settled('beside-damaged', 4);
+    await expect
+      .poll(async () => (await fixture.deadLetters.list({ code: 'NP_DIGEST_MISMATCH' })).length, { timeout: 15_000 })
+      .toBe(1);
+    const [again] = await fixture.deadLetters.list({ code: 'NP_DIGEST_MISMATCH' });
+    expect(again).toMatchObject({ eventId: dead.eventId, version: 2 });
+    expect(await fixture.valuesOf('damaged')).toEqual([1]);
+    expect(await fixture.deadLetters.skip(again!, ben)).toEqual({ kind: 'done', verdict: 'skip' });
+    await fixture.settled('damaged', 4);
+    expect(await fixture.valuesOf('damaged')).toEqual([1, 3, 4]);
+  });
+
   it('that is skipped is settled without effect, and what waited behind it follows in order', async () => {
     const dead = await deadAt2('skipped');
     expect(await fixture.deadLetters.skip(dead, ben)).toEqual({ kind: 'done', verdict: 'skip' });

@@ -27,7 +27,7 @@ test.each<[Partial<ConsumerOptions>, RegExp]>([
   [{ retryDelays: { ...exponential, factor: NaN } }, /retryDelays.factor is NaN/],
   [{ retryDelays: { ...exponential, jitter: 2 } }, /retryDelays.jitter is 2; it must be a number from 0 to 1/],
   [{ ledgerEveryMs: 2 ** 31 }, /ledgerEveryMs is 2147483648; it must be a whole number from 1 to 2147483647/],
-  [{ claimMs: 30_000 }, /claimMs is 30000; it must be longer than handlerMs \(30000\)/],
+  [{ claimMs: 34_999 }, /claimMs is 34999; it must be handlerMs \(30000\) and transactionMs \(5000\) together or more/],
   [
     { inboxRetentionMs: 1_000, brokerRetentionMs: 501 },
     /inboxRetentionMs is 1000; it must be twice brokerRetentionMs \(501\) or more/,

@@ -38,7 +38,7 @@ export interface ConsumerOptions {
   /** How often due parked events are looked for when nothing has rung. */
   readonly retryPollMs: number;
   /**
-   * How long a claim keeps a parked event from other claimers; longer than `handlerMs`. Parked events share a transaction only where it is longer than
+   * How long a claim keeps a parked event from other claimers; `handlerMs` and `transactionMs` together or more. Parked events share a transaction only where it is longer than
    * four times `transactionMs` (two of them may pass before a transaction has its turn) and twice `handlerMs`.
    */
   readonly claimMs: number;
@@ -231,8 +231,11 @@ export function resolveOptions(given: Partial<ConsumerOptions>): ConsumerOptions
     retryDelaysFault('retryScheduleMs', { kind: 'schedule', delaysMs: retryScheduleMs }) ??
     (retryDelays === null ? null : retryDelaysFault('retryDelays', retryDelays));
   if (retryFault !== null) throw invalid(retryFault);
-  if (options.claimMs <= options.handlerMs) {
-    throw invalid(`claimMs is ${options.claimMs}; it must be longer than handlerMs (${options.handlerMs})`);
+  if (options.claimMs < options.handlerMs + options.transactionMs) {
+    throw invalid(
+      `claimMs is ${options.claimMs}; it must be handlerMs (${options.handlerMs}) and transactionMs (${options.transactionMs}) together or more, ` +
+        'so that a claim does not run out, and cost an attempt, while its handler is still within its time',
+    );
   }
   if (options.inboxRetentionMs < 2 * options.brokerRetentionMs) {
     throw invalid(

@@ -32,7 +32,7 @@ export async function editAndRetry(
   assertDecision(decision);
   const { collections, read } = world;
   return upon(world, target, async ({ document, transaction: { session } }) => {
-    const event = editedEvent(document.event, data, read);
+    const event = editedEvent(document, data, read);
     const original = document.original ?? document.event;
     await makeDue(collections, document, { event, original, edit: decision }, session);
     const edit = { digest: original.digest, appliedDigest: event.digest };

@@ -7,6 +7,7 @@ import {
   type ParkedDocument,
   type SetAsideDocument,
   type StoredEvent,
+  storedEnvelope,
 } from '@nightporter/mongo';
 import type { AggregateKey, EventId } from '@nightporter/protocol';
 import type { Collection, MongoClient } from 'mongodb';
@@ -80,13 +81,14 @@ export function deadLetterOf(document: ParkedDocument): DeadLetter {
     firstFailedAt,
     lastFailedAt,
     parkedAt,
-    message: messageOf(event),
-    edited: original === undefined || edit === undefined ? null : { original: messageOf(original), edit },
+    message: messageOf(document, event),
+    edited: original === undefined || edit === undefined ? null : { original: messageOf(document, original), edit },
   };
 }
 
-function messageOf({ messageId, topic, form, digest, envelope }: StoredEvent): StoredMessage {
-  return { messageId, topic, form, digest, envelope: JSON.parse(envelope) as EventEnvelope };
+function messageOf({ aggregate, version }: ParkedDocument, event: StoredEvent): StoredMessage {
+  const { messageId, topic, form, digest } = event;
+  return { messageId, topic, form, digest, envelope: storedEnvelope({ aggregate, version, event }).envelope };
 }
 
 export function setAsideOf(document: SetAsideDocument): SetAsideMessage {

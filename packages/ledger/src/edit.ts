@@ -6,7 +6,7 @@ import {
   type EventEnvelope,
   type ReadVerdict,
 } from '@nightporter/contracts';
-import type { StoredEvent } from '@nightporter/mongo';
+import { storedEnvelope, type ParkedDocument, type StoredEvent } from '@nightporter/mongo';
 import { invalid } from './requests.js';
 
 export type EventCheck = (envelope: EventEnvelope) => ReadVerdict;
@@ -15,14 +15,25 @@ export type EventCheck = (envelope: EventEnvelope) => ReadVerdict;
  * The stored message with other data: everything that names and orders the event stays, and the digest becomes the edited event's own,
  * so that what is applied is exactly what the operator wrote.
  *
- * @throws NP_ACTION_INVALID for a tombstone, for data that its handler could not be given, and for an event that is too large;
- * NP_PAYLOAD_NOT_JSON for data that JSON cannot carry.
+ * @throws NP_ACTION_INVALID for a tombstone, for an envelope that was damaged where it is stored, for data that its handler could not be given,
+ * and for an event that is too large; NP_PAYLOAD_NOT_JSON for data that JSON cannot carry.
  */
-export function editedEvent(event: StoredEvent, data: unknown, read?: EventCheck): StoredEvent {
+export function editedEvent(
+  { aggregate, version, event }: Pick<ParkedDocument, 'aggregate' | 'version' | 'event'>,
+  data: unknown,
+  read?: EventCheck,
+): StoredEvent {
   const { eventId, eventType, form } = event;
   if (form !== 'original') throw invalid(`Event ${eventId} is a ${form}, which has no data; accepted: retry or skip.`);
   assertPayload(data);
-  const envelope: EventEnvelope = { ...(JSON.parse(event.envelope) as EventEnvelope), data };
+  const stored = storedEnvelope({ aggregate, version, event });
+  if (stored.kind === 'damaged') {
+    throw invalid(
+      `The stored envelope of event ${eventId} was damaged (${stored.reason}): nothing of it can be kept. The event that was written takes its place ` +
+        'once it comes again; accepted until then: skip.',
+    );
+  }
+  const envelope: EventEnvelope = { ...stored.envelope, data };
   const verdict = read?.(envelope);
   if (verdict !== undefined && verdict.kind !== 'event') {
     throw invalid(`The edited ${eventType} ${eventId} could not be handled: ${verdict.reason}.`);

@@ -21,6 +21,7 @@ function parked(version: number, more: Partial<Pick<ParkedDocument, 'state' | 'o
   };
   return parkedEvent({
     aggregate,
+    version,
     event: {
       eventId: envelope.eventId,
       eventType: 'OrderPaid',

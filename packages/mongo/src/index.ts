@@ -74,6 +74,7 @@ export { pauseRelay, resumeRelay, type PauseOutcome, type PauseRequest } from '.
 export { createProducerLedger } from './producer-ledger.js';
 export { createLedgerRows, type LedgerRow, type LedgerRows } from './ledger-rows.js';
 export { parkedEvent } from './parked-documents.js';
+export { storedEnvelope } from './stored-envelope.js';
 export { copyReplayStarts, finishReplayGroup, registerReplayGroup, type ReplayGroup } from './replay-registration.js';
 export { createStartPositions, readStarts, type StartPage, type StartPositions } from './remote-starts.js';
 export { createRelayStores, type RelayStores, type RelayStoresOptions } from './relay-stores.js';

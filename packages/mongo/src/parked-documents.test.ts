@@ -1,4 +1,5 @@
 import type { IncomingEvent } from '@nightporter/consumer';
+import { digestOf } from '@nightporter/contracts';
 import { aggregateKey, aggregateVersion, eventId } from '@nightporter/protocol';
 import { describe, expect, it } from 'vitest';
 import { parkedEvent, storedEvent } from './parked-documents.js';
@@ -21,8 +22,8 @@ const event: IncomingEvent = {
   messageId: 'm',
 };
 
-const parked = (of: IncomingEvent) =>
-  parkedEvent({ aggregate: of.aggregate, event: storedEvent(of), state: 'retry', attempts: 1, revision: 1 }).event;
+const row = { aggregate: event.aggregate, version: 1, state: 'retry', attempts: 1, revision: 1 } as const;
+const parked = (of: IncomingEvent) => parkedEvent({ ...row, event: storedEvent(of) }).event;
 
 describe('a parked event', () => {
   it.each([
@@ -30,5 +31,20 @@ describe('a parked event', () => {
     ['without what did not', {}],
   ])('is read back as it was, %s', (_what, more) => {
     expect(parked({ ...event, ...more })).toEqual({ ...event, ...more });
+  });
+
+  const stored = storedEvent(event);
+  it.each([
+    ['no JSON', '{"eventId":'],
+    ['JSON of another shape', '[]'],
+    ['another event', stored.envelope.replace('0190163d', '0190163e')],
+    ['another version', stored.envelope.replace('"aggregateVersion":1', '"aggregateVersion":2')],
+    ['another aggregate', stored.envelope.replace('"aggregateId":"1"', '"aggregateId":"2"')],
+  ])('keeps its place, and cannot pass for what was written, where its envelope was changed into %s', (_what, text) => {
+    expect(text).not.toBe(stored.envelope);
+    const found = parkedEvent({ ...row, event: { ...stored, digest: digestOf(event.envelope), envelope: text } }).event;
+    const { eventId: id, aggregateVersion: version } = found.envelope;
+    expect([id, version, aggregateKey(found.envelope)]).toEqual([event.envelope.eventId, 1, event.aggregate]);
+    expect(digestOf(found.envelope)).not.toBe(found.digest);
   });
 });

@@ -1,6 +1,6 @@
 import type { IncomingEvent, ParkedEvent } from '@nightporter/consumer';
-import type { EventEnvelope } from '@nightporter/contracts';
 import type { ParkedDocument, StoredEvent } from './documents.js';
+import { storedEnvelope } from './stored-envelope.js';
 
 export function storedEvent(event: IncomingEvent): StoredEvent {
   const { envelope, topic, form, digest, messageId, createdAtMs, sentIn } = event;
@@ -22,11 +22,12 @@ export function storedEvent(event: IncomingEvent): StoredEvent {
 
 export type StoredParked = Pick<
   ParkedDocument,
-  'aggregate' | 'event' | 'state' | 'attempts' | 'revision' | 'original' | 'isSuspect'
+  'aggregate' | 'version' | 'event' | 'state' | 'attempts' | 'revision' | 'original' | 'isSuspect'
 >;
 
 export function parkedEvent({
   aggregate,
+  version,
   event,
   state,
   attempts,
@@ -36,7 +37,7 @@ export function parkedEvent({
 }: StoredParked): ParkedEvent {
   const { topic, form, digest, messageId, createdAt, sentIn } = event;
   const created = createdAt === undefined ? {} : { createdAtMs: createdAt.getTime() };
-  const envelope = JSON.parse(event.envelope) as EventEnvelope;
+  const { envelope } = storedEnvelope({ aggregate, version, event });
   const written = original === undefined ? {} : { writtenDigest: original.digest };
   return {
     event: {

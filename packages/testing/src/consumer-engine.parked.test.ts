@@ -17,7 +17,7 @@ describe('parked events', () => {
         await session.effect(name);
       },
     });
-    const options = { handlerMs: 1_000, claimMs: 3_000, retryScheduleMs: [100] };
+    const options = { handlerMs: 1_000, transactionMs: 1_000, claimMs: 3_000, retryScheduleMs: [100] };
     const first = start({
       handlers: slow('first', 5_000),
       options: { ...options, handlerMs: 8_000, claimMs: 9_000, retryConcurrency: 1 },
