@@ -140,7 +140,7 @@ export async function untilReady(service: Program): Promise<string> {
 }
 
 const ASK_EVERY_MS = 50;
-const ASK_SELDOM_MS = 2_000;
+const ASK_SELDOM_MS = 10_000;
 /** The waits are so many times as long as an answer takes: who counts documents to see how far others are must not be what they wait for. */
 const WAITS_PER_ANSWER = 5;
 

@@ -5,7 +5,10 @@ import {
   inventoryCollections,
 } from '@nightporter/inventory-worker';
 import { connectMongo } from '@nightporter/mongo';
+import { applyCommand, ensureOrdersCollections, ordersCollections, type OrderCommand } from '@nightporter/orders-api';
+import { createOrdersHandlers } from '@nightporter/orders-worker';
 import { aggregateVersion, eventId } from '@nightporter/protocol';
+import { createLogger } from '@nightporter/runtime';
 import type { ContextOf, HandlersOf } from '@nightporter/worker';
 import type { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -13,15 +16,17 @@ import { sharedStack, uniqueName } from '../support/stack.js';
 
 type Events = typeof ordersCatalogue.events;
 type AnyHandler = (
-  context: Pick<ContextOf<Events, 'OrderCreated'>, 'session' | 'emit'> & { readonly event: EventEnvelope },
+  context: Pick<ContextOf<Events, 'OrderCreated'>, 'session' | 'emit' | 'logger'> & { readonly event: EventEnvelope },
 ) => Promise<void>;
 
+const logger = createLogger({ name: 'strategies', level: 'silent' });
 const database = uniqueName('strategies');
 let client: MongoClient;
 
 beforeAll(async () => {
   client = await connectMongo({ uri: sharedStack().mongodbUri });
   await ensureInventoryCollections(client, database);
+  await ensureOrdersCollections(client, database);
 });
 afterAll(async () => {
   await client.db(database).dropDatabase();
@@ -52,7 +57,7 @@ async function run(handlers: HandlersOf<Events>, events: readonly EventEnvelope[
       emitted.push(`${event.aggregateId}: ${eventType}`);
       return Promise.resolve();
     };
-    await client.withSession((session) => session.withTransaction(() => handler({ event, session, emit })));
+    await client.withSession((session) => session.withTransaction(() => handler({ event, session, emit, logger })));
   }
   return emitted;
 }
@@ -86,4 +91,35 @@ it('A second run of the orders over the same stock, with an inbox that knows non
   expect(await states()).toEqual(before);
   // Each run is on record all the same: who looks for events that took effect twice must see it.
   expect(await collections.movements.countDocuments()).toBe(2 * events.length);
+});
+
+it('An order that was cancelled before its parcel came stays cancelled; an event of an order that is not there fails', async () => {
+  const collections = ordersCollections(client.db(database));
+  const handlers = createOrdersHandlers(collections);
+  const commands: OrderCommand[] = [
+    {
+      kind: 'create',
+      orderId: 'too-late',
+      customerId: 'ada',
+      currency: 'EUR',
+      lines: [{ productId: 'apple', quantity: 1, unitPriceMinor: 100 }],
+    },
+    { kind: 'cancel', reason: 'changed my mind' },
+  ];
+  for (const command of commands) {
+    await client.withSession((session) =>
+      session.withTransaction(async () => {
+        const request = { orderId: 'too-late', command, expected: { kind: 'any' } } as const;
+        const outcome = await applyCommand({ session, emit: () => Promise.resolve() }, request, collections);
+        expect(outcome.kind).toBe('accepted');
+      }),
+    );
+  }
+  const before = await collections.orders.findOne({ _id: 'too-late' });
+  const delivered = (orderId: string) => storyOf(`shipment of ${orderId}`, ['ShipmentDelivered', { orderId }]);
+
+  expect(await run(handlers, delivered('too-late'))).toEqual([]);
+  expect(await collections.orders.findOne({ _id: 'too-late' })).toEqual(before);
+  expect(before).toMatchObject({ status: 'CANCELLED' });
+  await expect(run(handlers, delivered('nobody'))).rejects.toThrow('Order nobody refuses what the event asks for');
 });

@@ -12,6 +12,9 @@ const NUMBERS = new Map([
   ['batch', 32],
 ]);
 
+/** Only at full size: how much faster a short run is depends on what else the machine does; that it is faster does not. */
+const RATIO_MIN = sized({ full: 3, small: 1 });
+
 const undos: (() => Promise<void>)[] = [];
 
 afterEach(async () => {
@@ -38,6 +41,5 @@ it('group commit settles many events in one transaction and acknowledges them in
   expect(off.perTransaction).toBeLessThanOrEqual(1);
   expect(on.perTransaction).toBeGreaterThan(4);
   expect(on.perAcknowledgeRequest).toBeGreaterThan(4);
-  // How much faster depends on what else the machine does; that it is faster does not.
-  expect(ratio).toBeGreaterThan(1);
+  expect(ratio).toBeGreaterThan(RATIO_MIN);
 });

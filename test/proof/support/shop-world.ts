@@ -1,7 +1,7 @@
 import { reconcile, readWarehouse, type Reconciliation } from '@nightporter/cli';
 import type { OutboxDocument } from '@nightporter/contracts';
 import { startMongo } from '@nightporter/embedded';
-import { CONSUMER_COLLECTIONS, connectMongo, OUTBOX_COLLECTIONS } from '@nightporter/mongo';
+import { CONSUMER_COLLECTIONS, connectMongo, OUTBOX_COLLECTIONS, type ParkedDocument } from '@nightporter/mongo';
 import { notificationCollections } from '@nightporter/notification-worker';
 import { receiveWebhooks, type WebhookReceiver } from '@nightporter/testing/receivers';
 import { createWarehouseFolder, readManifest, warehouseCollections } from '@nightporter/warehouse-worker';
@@ -132,7 +132,13 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
     }
   }
 
+  /** Whatever is known at once comes first: to count all events is work for the server that the shop waits for. */
   async function rest(): Promise<string | null> {
+    for (const name of workers) {
+      const parked = client.db(SHOP_WORKERS[name].database).collection(CONSUMER_COLLECTIONS.parked);
+      const waits = await parked.findOne({ group: groupOf.get(name) }, { projection: { _id: 1 } });
+      if (waits !== null) return `parked by ${name}: ${await parkedOf(name)}`;
+    }
     const settled = await Promise.all(
       workers.map(async (name) => {
         const { database, topics } = SHOP_WORKERS[name];
@@ -150,7 +156,7 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
     }
     for (const { count, name, topics } of settled) {
       const events = topics.reduce((sum, topic) => sum + (byTopic.get(topic) ?? 0), 0);
-      if (count !== events) return `${count} of ${events} events settled by ${name}; parked: ${await parkedOf(name)}`;
+      if (count !== events) return `${count} of ${events} events settled by ${name}`;
     }
     const untold = await notificationCollections(client.db('notification')).notifications.countDocuments({
       state: { $ne: 'sent' },
@@ -159,23 +165,19 @@ export async function openShopWorld({ stock, workers = WORKERS }: ShopOptions): 
     return workers.includes('warehouse-worker') ? unlanded() : null;
   }
 
-  /** What keeps a worker from its rest: how many events, in which state, after how many attempts, and due in how many seconds at most. */
+  /** What keeps a worker from its rest: how many events, in which state, after how many attempts, with which failure, and due in how many seconds at most. */
   async function parkedOf(name: ShopWorker): Promise<string> {
-    const parked = client.db(SHOP_WORKERS[name].database).collection(CONSUMER_COLLECTIONS.parked);
-    const dueInMs = { $subtract: ['$nextRetryAt', '$$NOW'] };
-    const found = await parked
-      .aggregate<{ _id: { state: string; attempts: number; code?: string }; events: number; dueInMs: number | null }>([
-        { $match: { group: groupOf.get(name) } },
-        {
-          $group: {
-            _id: { state: '$state', attempts: '$attempts', code: '$failure.code' },
-            events: { $sum: 1 },
-            dueInMs: { $max: dueInMs },
-          },
-        },
-      ])
-      .toArray();
-    return found.map(({ _id, ...rest }) => JSON.stringify({ ..._id, ...rest })).join(' ');
+    const parked = client.db(SHOP_WORKERS[name].database).collection<ParkedDocument>(CONSUMER_COLLECTIONS.parked);
+    const projection = { state: 1, attempts: 1, 'failure.code': 1, nextRetryAt: 1 };
+    const rows = await parked.find({ group: groupOf.get(name) ?? '' }, { projection }).toArray();
+    const kinds = new Map<string, { events: number; dueInS: number | null }>();
+    for (const { attempts, failure, nextRetryAt, state } of rows) {
+      const kind = [state, `after ${attempts}`, failure?.code ?? 'not failed'].join(', ');
+      const { dueInS, events } = kinds.get(kind) ?? { events: 0, dueInS: null };
+      const due = nextRetryAt === null ? null : Math.round((nextRetryAt.getTime() - Date.now()) / 1_000);
+      kinds.set(kind, { events: events + 1, dueInS: due === null ? dueInS : Math.max(due, dueInS ?? due) });
+    }
+    return JSON.stringify(Object.fromEntries(kinds));
   }
 
   async function unlanded(): Promise<string | null> {

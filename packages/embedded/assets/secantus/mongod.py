@@ -27,6 +27,7 @@ EXIT_UNUSABLE = 100
 STOP_LIMIT_SECONDS = 8.0
 PAGE_MAX = "100MB"
 EXPIRE_EVERY_SECONDS = 1.0
+FORGET_EVERY_SECONDS = 1.0
 
 
 def parse(arguments):
@@ -74,6 +75,26 @@ def give_pages_room():
     wiredtiger.Session.create = create_with_room
 
 
+def forget_replies_seldom():
+    """Has SecantusDB look for replies that it need not keep any more once a second.
+
+    It keeps the last 10,000 replies to writes, should a driver repeat one, and looks through all of them before each write and sorts them after
+    it: some milliseconds of each, under a lock that all need.
+    """
+    from secantus.transactions import TransactionRegistry
+
+    forget = TransactionRegistry._prune_retryable_locked
+    last = {}
+
+    def forget_seldom(self):
+        now = time.monotonic()
+        if now - last.get(id(self), -FORGET_EVERY_SECONDS) >= FORGET_EVERY_SECONDS:
+            last[id(self)] = now
+            forget(self)
+
+    TransactionRegistry._prune_retryable_locked = forget_seldom
+
+
 def start(options, parameters):
     """Starts the server, on the loopback interface alone whatever --bind_ip says."""
     data_path = options.get("--dbpath", "")
@@ -84,6 +105,7 @@ def start(options, parameters):
     except ImportError as error:
         fail(f"ImportError: {error}", EXIT_UNUSABLE)
     give_pages_room()
+    forget_replies_seldom()
     try:
         server = SecantusDBServer(
             host=LOOPBACK,
