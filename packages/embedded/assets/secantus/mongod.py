@@ -95,6 +95,23 @@ def forget_replies_seldom():
     TransactionRegistry._prune_retryable_locked = forget_seldom
 
 
+def find_by_id_first():
+    """Has a findAndModify reach the document that it has chosen by its `_id`.
+
+    SecantusDB asks for that and for the query again, in one filter, and for such a filter it reads the whole collection: each event that a producer
+    emits would read the heads of all aggregates. What it finds is held against the whole filter afterwards, here as there.
+    """
+    from secantus.storage import Storage
+
+    look_up = Storage._try_index_id_keys
+
+    def look_up_by_id(self, db, coll, filter, **options):
+        by_id = {"_id": filter["_id"]} if filter and filter.keys() == {"_id", "$and"} else filter
+        return look_up(self, db, coll, by_id, **options)
+
+    Storage._try_index_id_keys = look_up_by_id
+
+
 def start(options, parameters):
     """Starts the server, on the loopback interface alone whatever --bind_ip says."""
     data_path = options.get("--dbpath", "")
@@ -106,6 +123,7 @@ def start(options, parameters):
         fail(f"ImportError: {error}", EXIT_UNUSABLE)
     give_pages_room()
     forget_replies_seldom()
+    find_by_id_first()
     try:
         server = SecantusDBServer(
             host=LOOPBACK,
