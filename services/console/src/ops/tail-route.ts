@@ -3,12 +3,11 @@ import { followEvents, search, type EventFollower, type EventSummary, type Searc
 import { createDatabaseClock } from '@nightporter/mongo';
 import type { FastifyBaseLogger } from 'fastify';
 import type { FastifyPluginCallbackZod } from 'fastify-type-provider-zod';
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { setTimeout as delay } from 'node:timers/promises';
 import { problem } from '../http/problems.js';
 import { answers } from './answers.js';
 import { openEventStream, unavailableMessage } from './event-stream.js';
+import { follow } from './follow.js';
 import type { Operations } from './operations.js';
 import * as requests from './requests.js';
 
@@ -20,8 +19,6 @@ export interface TailOptions {
 
 /** Each has a search of its own. */
 const FOLLOWING_MAX = 10;
-/** How long somebody may take to read what was written; then the stream ends, since what waits for it is kept in memory. */
-const DRAIN_MS = 30_000;
 
 /** Server-sent events with each event that is committed, once, from the request on. */
 export const tailRoute: FastifyPluginCallbackZod<TailOptions> = (app, { everyMs, operations }, done) => {
@@ -101,29 +98,4 @@ function newsOf(
 
 function messageOf(event: EventSummary): string {
   return `event: committed\nid: ${event.eventId}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
-interface Following {
-  readonly raw: ServerResponse;
-  readonly signal: AbortSignal;
-  readonly news: () => Promise<string>;
-  readonly everyMs: number;
-}
-
-async function follow({ everyMs, news, raw, signal }: Following): Promise<void> {
-  while (!signal.aborted) {
-    const message = await news();
-    // It may have ended meanwhile, and whoever writes then is told an error that nobody hears.
-    if (!raw.writableEnded && !raw.write(message) && !(await isDrained(raw, signal))) raw.destroy();
-    await delay(everyMs, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-async function isDrained(raw: ServerResponse, signal: AbortSignal): Promise<boolean> {
-  try {
-    await once(raw, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(DRAIN_MS)]) });
-    return true;
-  } catch {
-    return false;
-  }
 }
