@@ -23,7 +23,7 @@ const PROOFS = new Map([
   ['test:relay', ['test/proof/relay/', 'test/e2e/services', ...ON_THE_BROKER]],
   ['test:consumer', ['test/proof/consumer/', 'test/e2e/services', 'outbox-fidelity', ...ON_THE_BROKER]],
   ['test:services', ['test/proof/services/', 'docs/examples/loyalty-worker/']],
-  ['test:operate', ['test/proof/operate/', 'test/e2e/metrics', 'scripts/src/alarms']],
+  ['test:operate', ['test/proof/operate/', 'test/e2e/metrics', 'test/e2e/traces', 'scripts/src/alarms']],
 ]);
 /** Commands that start a RocketMQ. */
 const ON_THE_STACK = new Set(['demo', 'stack', 'bench', 'image', 'trace', 'test', ...PROOFS.keys()]);

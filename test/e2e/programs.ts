@@ -148,15 +148,16 @@ const WAITS_PER_ANSWER = 5;
 export async function until(what: string, ask: () => Promise<boolean>, limitMs = 60_000): Promise<void> {
   const end = performance.now() + limitMs;
   let last: unknown = 'never true';
-  while (performance.now() < end) {
+  for (;;) {
     const asked = performance.now();
     try {
       if (await ask()) return;
     } catch (error) {
       last = error;
     }
+    const leftMs = end - performance.now();
+    if (leftMs <= 0) throw new Error(`${what}: not within ${limitMs} ms (${String(last)})`);
     const waitMs = Math.min(Math.max(WAITS_PER_ANSWER * (performance.now() - asked), ASK_EVERY_MS), ASK_SELDOM_MS);
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await new Promise((resolve) => setTimeout(resolve, Math.min(waitMs, leftMs)));
   }
-  throw new Error(`${what}: not within ${limitMs} ms (${String(last)})`);
 }

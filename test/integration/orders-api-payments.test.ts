@@ -40,6 +40,15 @@ describe('a callback of the payment provider', () => {
     expect(await api.payments.countDocuments({ orderId: id })).toBe(1);
   });
 
+  it('pays an order however much it comes to', async () => {
+    const amountMinor = 90_000 * 100_000_000_000;
+    const lines = [{ productId: 'castle', quantity: 90_000, unitPriceMinor: 100_000_000_000 }];
+    const id = String((await api.post('/orders', { ...sampleOrder, lines })).body['orderId']);
+    const paid = await callback(id, { amountMinor });
+    expect([paid.status, paid.body['outcome']]).toEqual([200, 'applied']);
+    expect(await api.payments.findOne({ orderId: id })).toMatchObject({ amountMinor });
+  });
+
   it('that comes five times at once pays once', async () => {
     const id = await newOrder();
     const answers = await Promise.all(Array.from({ length: 5 }, () => callback(id)));

@@ -1,5 +1,6 @@
 import { NO_POSITION, type EventId } from '@nightporter/protocol';
 import type { Engine } from './engine.js';
+import { classify } from './failure.js';
 import type { GroupProducer, GroupStanding } from './ledger-ports.js';
 import { askLedgers, type Answered } from './ask-ledgers.js';
 import { versionKey, type GroupState, type IncomingEvent } from './ports.js';
@@ -28,14 +29,26 @@ export async function forgottenOf<Session>(
   const unknown = events.filter((event) => isUnknown(event, state) && ageMs(event, state) >= oldMs);
   if (expired.length === 0 && unknown.length === 0) return NOTHING;
   const passed = unknown.length === 0 ? [] : await passedAmong(producers, unknown, { nowMs: state.nowMs, oldMs });
-  return { held: new Map(await heldAmong(producers, expired)), passed: new Set(passed) };
+  return { held: new Map(await heldAmong(engine, producers, expired)), passed: new Set(passed) };
 }
 
-async function heldAmong(
+/**
+ * A ledger that cannot be read for a lasting reason, such as an archive that this worker has no way to, must not hold a queue for ever: what stands at or
+ * below its aggregate's position is a repeat then, as it nearly always is, and that it could not be looked up is told.
+ */
+async function heldAmong<Session>(
+  engine: Engine<Session>,
   producers: readonly GroupProducer[],
   expired: readonly IncomingEvent[],
 ): Promise<readonly (readonly [string, EventId])[]> {
-  const answers = await askAbout(producers, expired);
+  let answers: readonly Answered[];
+  try {
+    answers = await askAbout(producers, expired);
+  } catch (error) {
+    if (classify(error) !== 'failed') throw error;
+    engine.tell({ kind: 'ledger-unavailable', operation: 'forgotten', error });
+    return [];
+  }
   return answers.flatMap(({ place, answer }) =>
     answer.kind === 'published'
       ? [[versionKey(place.aggregate, place.version), answer.event.envelope.eventId] as const]

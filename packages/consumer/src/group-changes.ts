@@ -107,7 +107,7 @@ function setAside(
     kind: 'set-aside',
     topic: event.topic,
     messageId: event.messageId,
-    body: encodeEnvelope(event.envelope),
+    body: event.damagedText === undefined ? encodeEnvelope(event.envelope) : Buffer.from(event.damagedText, 'utf8'),
     properties: { [MESSAGE_PROPERTIES.form]: event.form, [MESSAGE_PROPERTIES.digest]: event.digest },
     ...why,
   };

@@ -4,6 +4,7 @@ export { chooseDue, isTried } from './due-choice.js';
 export type { ConsumerPorts } from './engine.js';
 export type { DuplicateFilter, DuplicatePorts, RepeatedEvents } from './filter-ports.js';
 export * from './ledger-ports.js';
+export { keyOf } from './incoming.js';
 export { createMemoryFilter } from './memory-filter.js';
 export { CONSUMER_DEFAULTS, type ConsumerOptions, type ConsumerSetup, type ReadResult } from './options.js';
 export type { ConsumerSnapshot } from './snapshot.js';

@@ -60,6 +60,11 @@ export interface IncomingEvent {
   readonly createdAtMs?: number;
   /** Trace context of the send that brought it, where that is another than the envelope's. For traces only. */
   readonly sentIn?: string;
+  /**
+   * What was found of a parked event whose envelope was damaged in the database; `envelope` only stands in for it, with another digest. It stays parked
+   * with this text, for what stands in would pass for an event the next time.
+   */
+  readonly damagedText?: string;
 }
 
 /** Where an event stands, for whoever need not know what it holds. */

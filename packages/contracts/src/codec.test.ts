@@ -77,6 +77,13 @@ describe('the codec of message bodies', () => {
       ),
       /nested deeper than 64/,
     ],
+    [
+      'a field of a later version nested twenty thousand levels deep',
+      new TextEncoder().encode(
+        JSON.stringify({ ...envelope, later: 'X' }).replace('"X"', '['.repeat(2e4) + ']'.repeat(2e4)),
+      ),
+      /beside data is nested deeper than 64/,
+    ],
   ])('calls %s unreadable and says why', (_name, bytes, reason) => {
     const decoded = decodeEnvelope(bytes);
     expect(decoded.kind).toBe('unreadable');

@@ -52,6 +52,10 @@ export function decodeEnvelope(bytes: Uint8Array): Decoded {
   if (isDeeperThan(value.data, PAYLOAD_DEPTH_MAX)) {
     return unreadable(`data: is nested deeper than ${PAYLOAD_DEPTH_MAX} levels`);
   }
+  // Fields of a later version too: what is nested too deep cannot be written down, and so not even be parked.
+  if (isDeeperThan(value, PAYLOAD_DEPTH_MAX + 1)) {
+    return unreadable(`a field beside data is nested deeper than ${PAYLOAD_DEPTH_MAX} levels`);
+  }
   // The parsed value itself, not zod's copy of it: nothing may be lost between the body and the digest.
   return { kind: 'envelope', envelope: value as unknown as EventEnvelope & { eventId: EventId } };
 }

@@ -29,8 +29,8 @@ export function editedEvent(
   const stored = storedEnvelope({ aggregate, version, event });
   if (stored.kind === 'damaged') {
     throw invalid(
-      `The stored envelope of event ${eventId} was damaged (${stored.reason}): nothing of it can be kept. The event that was written takes its place ` +
-        'once it comes again; accepted until then: skip.',
+      `The stored envelope of event ${eventId} was damaged (${stored.reason}), so that there is nothing to edit; accepted: skip, or restore ` +
+        'event.envelope of the row from the outbox or a backup, and retry.',
     );
   }
   const envelope: EventEnvelope = { ...stored.envelope, data };

@@ -41,12 +41,14 @@ export { createRetention } from './retention/retention.js';
 export type { EventSummary, GroupTimeline, Step, Timeline } from './questions/contract.js';
 export {
   discoverDeployment,
+  placeOfGroup,
   type Deployment,
   type GroupPlace,
   type Place,
   type ProducerPlace,
 } from './questions/deployment.js';
 export { needOf, type GroupVerdict, type RelayVerdict } from './questions/explain.js';
+export { GROUP_HOMES_ACCEPTED, parseGroupHomes, type GroupHome } from './questions/group-homes.js';
 export { followEvents, type EventFollower, type FollowedEvents } from './questions/follow.js';
 export { aggregateHistory, type AggregateHistory, type HistoryPage } from './questions/history.js';
 export { SEARCH_LIMIT_MAX, search, type SearchPage, type SearchRequest } from './questions/search.js';

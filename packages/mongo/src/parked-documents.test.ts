@@ -37,14 +37,28 @@ describe('a parked event', () => {
   it.each([
     ['no JSON', '{"eventId":'],
     ['JSON of another shape', '[]'],
+    ['an aggregate that has no key', stored.envelope.replace('"aggregateId":"1"', '"aggregateId":"\\ud800"')],
+    ['nothing', undefined],
+    ['null', null],
+    ['a number', 7],
     ['another event', stored.envelope.replace('0190163d', '0190163e')],
     ['another version', stored.envelope.replace('"aggregateVersion":1', '"aggregateVersion":2')],
     ['another aggregate', stored.envelope.replace('"aggregateId":"1"', '"aggregateId":"2"')],
   ])('keeps its place, and cannot pass for what was written, where its envelope was changed into %s', (_what, text) => {
     expect(text).not.toBe(stored.envelope);
-    const found = parkedEvent({ ...row, event: { ...stored, digest: digestOf(event.envelope), envelope: text } }).event;
+    const damaged = { ...stored, digest: digestOf(event.envelope), envelope: text as string };
+    const found = parkedEvent({ ...row, event: damaged }).event;
     const { eventId: id, aggregateVersion: version } = found.envelope;
     expect([id, version, aggregateKey(found.envelope)]).toEqual([event.envelope.eventId, 1, event.aggregate]);
     expect(digestOf(found.envelope)).not.toBe(found.digest);
+    // Nor once it was parked again.
+    const again = parkedEvent({ ...row, event: storedEvent(found) }).event;
+    expect(again.damagedText).toBe(found.damagedText);
+    expect(digestOf(again.envelope)).not.toBe(again.digest);
+  });
+
+  it('is read as it was where a tool has put an object in place of its text', () => {
+    const found = parkedEvent({ ...row, event: { ...stored, envelope: event.envelope as unknown as string } }).event;
+    expect(found).toEqual(event);
   });
 });

@@ -3,14 +3,14 @@ import type { ParkedDocument, StoredEvent } from './documents.js';
 import { storedEnvelope } from './stored-envelope.js';
 
 export function storedEvent(event: IncomingEvent): StoredEvent {
-  const { envelope, topic, form, digest, messageId, createdAtMs, sentIn } = event;
+  const { envelope, topic, form, digest, messageId, createdAtMs, sentIn, damagedText } = event;
   const created = createdAtMs === undefined ? {} : { createdAt: new Date(createdAtMs) };
   const { eventId, eventType } = envelope;
   const sent = sentIn === undefined ? {} : { sentIn };
   return {
     eventId,
     eventType,
-    envelope: JSON.stringify(envelope),
+    envelope: damagedText ?? JSON.stringify(envelope),
     topic,
     form,
     digest,
@@ -37,11 +37,11 @@ export function parkedEvent({
 }: StoredParked): ParkedEvent {
   const { topic, form, digest, messageId, createdAt, sentIn } = event;
   const created = createdAt === undefined ? {} : { createdAtMs: createdAt.getTime() };
-  const { envelope } = storedEnvelope({ aggregate, version, event });
+  const stored = storedEnvelope({ aggregate, version, event });
   const written = original === undefined ? {} : { writtenDigest: original.digest };
   return {
     event: {
-      envelope,
+      envelope: stored.envelope,
       aggregate,
       topic,
       form,
@@ -50,6 +50,7 @@ export function parkedEvent({
       messageId,
       ...created,
       ...(sentIn === undefined ? {} : { sentIn }),
+      ...(stored.kind === 'damaged' ? { damagedText: stored.text } : {}),
     },
     state,
     attempts,

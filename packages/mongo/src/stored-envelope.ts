@@ -1,5 +1,6 @@
 import { decodeEnvelope, type EventEnvelope } from '@nightporter/contracts';
-import { aggregateIdentity, aggregateKey, aggregateVersion, type AggregateKey } from '@nightporter/protocol';
+import { keyOf } from '@nightporter/consumer';
+import { aggregateIdentity, aggregateVersion, type AggregateKey } from '@nightporter/protocol';
 import type { StoredEvent } from './documents.js';
 
 /** An event as a document of ours keeps it, and where it belongs. */
@@ -10,9 +11,18 @@ export interface StoredPlace {
 }
 
 export type StoredEnvelope =
+  /** As it names itself: whether its data is what was written, only its digest tells. */
   | { readonly kind: 'whole'; readonly envelope: EventEnvelope }
-  /** Changed since it was stored. `envelope` is what its document still tells of the event, with the text that was found as its data. */
-  | { readonly kind: 'damaged'; readonly envelope: EventEnvelope; readonly reason: string };
+  /**
+   * No envelope of this event any more: `text` was found. `envelope` stands in for it with what the document still tells of the event; it must never be
+   * stored, for it would pass for whole.
+   */
+  | {
+      readonly kind: 'damaged';
+      readonly envelope: EventEnvelope;
+      readonly text: string;
+      readonly reason: string;
+    };
 
 const NO_DATE = new Date(0).toISOString();
 
@@ -21,10 +31,12 @@ const NO_DATE = new Date(0).toISOString();
  * that was written: it is taken for a corrupt copy of that, which is never applied.
  */
 export function storedEnvelope({ aggregate, version, event }: StoredPlace): StoredEnvelope {
-  const { eventId, eventType, envelope: text } = event;
+  const { eventId, eventType } = event;
+  const text = textOf(event.envelope);
   const damaged = (reason: string): StoredEnvelope => ({
     kind: 'damaged',
     reason,
+    text,
     envelope: {
       ...aggregateIdentity(aggregate),
       eventId,
@@ -39,8 +51,14 @@ export function storedEnvelope({ aggregate, version, event }: StoredPlace): Stor
   if (decoded.kind === 'unreadable') return damaged(decoded.reason);
   const { envelope } = decoded;
   if (envelope.eventId !== eventId) return damaged(`it names event ${envelope.eventId}`);
-  if (aggregateKey(envelope) !== aggregate || envelope.aggregateVersion !== version) {
-    return damaged(`it names version ${envelope.aggregateVersion} of ${aggregateKey(envelope)}`);
+  const key = keyOf(envelope);
+  if (key !== aggregate || envelope.aggregateVersion !== version) {
+    return damaged(`it names version ${envelope.aggregateVersion} of ${key ?? 'no aggregate'}`);
   }
   return { kind: 'whole', envelope };
+}
+
+/** A tool that edits documents may have left something other than text: JSON of what it shows may still be the event. */
+function textOf(found: unknown): string {
+  return typeof found === 'string' ? found : (JSON.stringify(found) ?? '');
 }

@@ -1,5 +1,5 @@
 import type { OutboxRow } from '@nightporter/contracts';
-import { aggregateVersion } from '@nightporter/protocol';
+import { NightporterError, aggregateVersion } from '@nightporter/protocol';
 import type { ConsumerEvent } from '@nightporter/consumer';
 import { describe, expect, it } from 'vitest';
 import { keyFor, send, startMember, stopMember, type Member } from './consumer-engine.support.js';
@@ -24,6 +24,35 @@ describe('a version that was settled before its inbox record expired', () => {
     await world.clock.advance(1_000);
     expect(toldOf(member.told, 'duplicate')).toHaveLength(1);
     expect(world.group(GROUP).asides()).toMatchObject([{ id: 'forged', failure: { code: 'NP_VERSION_CONFLICT' } }]);
+    expect(member.effects()).toEqual(['a-1', 'a-2']);
+    await stopMember(world, member);
+  });
+
+  it('is a duplicate, and holds nobody up, where the ledger cannot be read and never will be', async () => {
+    const world = await createLedgerWorld();
+    const rows = commitOrders(world, 'a', 2);
+    await publish(world, rows.slice(0, 1));
+    const fail = (): Promise<never> => Promise.reject(new NightporterError('NP_ARCHIVE_FAILED', 'no way to the files'));
+    const member = startSweeper(world, {
+      ports: ({ ledgerSweep }) => ({
+        ledgerSweep: {
+          ...ledgerSweep!,
+          producers: ledgerSweep!.producers.map((producer) => ({
+            ...producer,
+            ledger: { readPublished: fail, readVersions: fail },
+          })),
+        },
+      }),
+    });
+    await world.clock.advance(1_000);
+    expect(member.effects()).toEqual(['a-1']);
+    world.group(GROUP).expireInbox(0);
+    await publish(world, rows);
+    await world.clock.advance(1_000);
+    expect(toldOf(member.told, 'duplicate')).toHaveLength(1);
+    expect(toldOf(member.told, 'ledger-unavailable')).toContainEqual(
+      expect.objectContaining({ operation: 'forgotten' }),
+    );
     expect(member.effects()).toEqual(['a-1', 'a-2']);
     await stopMember(world, member);
   });

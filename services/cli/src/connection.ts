@@ -1,15 +1,17 @@
 import { openArchive } from '@nightporter/archive';
-import { discoverDeployment, type Deployment, type GroupPlace, type ProducerPlace } from '@nightporter/ledger';
+import {
+  GROUP_HOMES_ACCEPTED,
+  discoverDeployment,
+  parseGroupHomes,
+  type Deployment,
+  type GroupHome,
+  type GroupPlace,
+  type ProducerPlace,
+} from '@nightporter/ledger';
 import { connectMongo } from '@nightporter/mongo';
+import { NightporterError } from '@nightporter/protocol';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { MongoClient } from 'mongodb';
-
-/** Where a group keeps its data, as it is given: `group=database`, or `group=database@mongodb://…` on another deployment. */
-interface GroupHome {
-  readonly group: string;
-  readonly database: string;
-  readonly uri: string | null;
-}
 
 export interface ConnectionFlags {
   readonly mongodbUri: string;
@@ -94,17 +96,10 @@ export function names(text: string): readonly string[] {
   return found;
 }
 
+/** Not commander's own error, which repeats what was given: there may be a password in it. */
 function groupHomes(text: string, before: readonly GroupHome[] = []): readonly GroupHome[] {
-  return [...before, ...names(text).map(groupHome)];
-}
-
-/** The name of a group may have an `@`, and so may a URI: the first `=` and the first `@mongodb` part them. */
-function groupHome(text: string): GroupHome {
-  const equals = text.indexOf('=');
-  const group = text.slice(0, equals);
-  const rest = text.slice(equals + 1);
-  const at = rest.indexOf('@mongodb');
-  const database = at < 0 ? rest : rest.slice(0, at);
-  if (equals < 1 || database === '') throw new InvalidArgumentError('expected group=database, such as points=points');
-  return { group, database, uri: at < 0 ? null : rest.slice(at + 1) };
+  const homes = parseGroupHomes(text);
+  if (homes !== null) return [...before, ...homes];
+  const message = `--group-db, or GROUP_DBS, is not shown, since it may hold a password; accepted: ${GROUP_HOMES_ACCEPTED}.`;
+  throw new NightporterError('NP_ACTION_INVALID', message);
 }

@@ -105,9 +105,9 @@ def find_by_id_first():
 
     look_up = Storage._try_index_id_keys
 
-    def look_up_by_id(self, db, coll, filter, **options):
-        by_id = {"_id": filter["_id"]} if filter and filter.keys() == {"_id", "$and"} else filter
-        return look_up(self, db, coll, by_id, **options)
+    def look_up_by_id(self, db, coll, filter, *, collation=None):
+        is_both = filter and collation is None and filter.keys() == {"_id", "$and"}
+        return look_up(self, db, coll, {"_id": filter["_id"]} if is_both else filter, collation=collation)
 
     Storage._try_index_id_keys = look_up_by_id
 

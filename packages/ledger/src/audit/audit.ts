@@ -114,7 +114,9 @@ async function auditProducer(
     const home = placeOfGroup(world.deployment, _id);
     return home === null ? [] : [{ ...home, topics }];
   });
-  for (const home of homes) await auditSetAside(home, producer.database, findings);
+  for (const home of homes)
+    if ((await firstProducerOf(world.audited, home.group)) === producer)
+      await auditSetAside(home, producer.database, findings);
   let contiguity: Pick<ProducerAudit, 'present' | 'deleted'> = { present: null, deleted: null };
   if (request.full === true && request.signal?.aborted !== true) {
     contiguity = await auditContiguity(producer, { findings, groups: homes });

@@ -1,4 +1,10 @@
-import { groupStandings, removeGroup, type GroupRemovalResult, type GroupStandingRow } from '@nightporter/ledger';
+import {
+  groupStandings,
+  placeOfGroup,
+  removeGroup,
+  type GroupRemovalResult,
+  type GroupStandingRow,
+} from '@nightporter/ledger';
 import { Command } from 'commander';
 import { EXIT, type Cli } from '../cli.js';
 import { connected, withConnection, type ConnectionFlags } from '../connection.js';
@@ -81,7 +87,10 @@ Example:
         const what = dataIn === undefined ? '' : ` and everything that it knows in ${dataIn}`;
         if (!(await isConfirmed(cli, flags, `Group ${group} is removed${what}.`))) return;
         const producers = deployment.producers.map(({ database }) => database);
-        const data = dataIn === undefined ? {} : { dataIn };
+        const home = placeOfGroup(deployment, group);
+        // On another deployment, where --group-db says so.
+        const dataClient = home?.database === dataIn ? home?.client : undefined;
+        const data = dataIn === undefined ? {} : { dataIn, ...(dataClient === undefined ? {} : { dataClient }) };
         const result = await removeGroup({ client, group, producers, by, reason, ...data });
         answer(cli, flags, result, toldRemoval);
         if (result.unregistered.length === 0 && deletedIn(result) === 0) cli.exitCode = EXIT.no;

@@ -9,7 +9,7 @@ export interface Following {
   /** What there is to tell at each look. */
   readonly news: () => Promise<string>;
   readonly everyMs: number;
-  /** How long somebody may take to read what was written; then the stream ends, since what waits for it is kept in memory. Default 30 s. */
+  /** How long somebody may take to read what was written; then he is let go, since what waits for it is kept in memory. Default 30 s. */
   readonly drainMs?: number;
 }
 
@@ -20,7 +20,8 @@ export async function follow({ drainMs = DRAIN_MS, everyMs, news, raw, signal }:
   while (!signal.aborted) {
     const message = await news();
     // It may have ended meanwhile, and whoever writes then is told an error that nobody hears.
-    if (!raw.writableEnded && !raw.write(message) && !(await isDrained(raw, signal, drainMs))) raw.destroy();
+    if (!raw.writableEnded && !raw.write(message) && !(await isDrained(raw, signal, drainMs)) && !signal.aborted)
+      raw.destroy();
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
   }
 }

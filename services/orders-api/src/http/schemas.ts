@@ -21,10 +21,10 @@ const identifier = line(200);
 /** A client or proxy would resolve these as path segments, so that nothing could ever name such an order. */
 const orderId = identifier.refine((value) => value !== '.' && value !== '..', { error: 'must not be "." or ".."' });
 
+/** Up to the greatest exact integer, which is the greatest total of an order: whatever can be ordered can be paid. */
 const minorUnits = z
   .int()
   .min(0)
-  .max(100_000_000_000)
   .refine((value) => !Object.is(value, -0), { error: 'must not be -0' });
 
 const currency = z.string().regex(/^[A-Z]{3}$/, { error: 'must be three capital letters (ISO 4217)' });
@@ -34,7 +34,7 @@ const orderStatus = z.enum(['CREATED', 'PAID', 'COMPLETED', 'CANCELLED']);
 const orderLine = z.strictObject({
   productId: identifier,
   quantity: z.int().min(1).max(1_000_000),
-  unitPriceMinor: minorUnits.describe('Price of one piece in minor units (cents).'),
+  unitPriceMinor: minorUnits.max(100_000_000_000).describe('Price of one piece in minor units (cents).'),
 });
 
 export const createOrderBody = z

@@ -1,8 +1,12 @@
 import type { Rejection } from '@nightporter/orders-api';
 
-/** The customer was faster: a cancelled order is not completed, a completed one not cancelled. Nothing is left to do. */
+/**
+ * The order is where the event would bring it, or was cancelled before it was completed: nothing is left to do. An order that was completed though its
+ * stock is short is not among them: its customer has paid, and gets neither goods nor money unless somebody looks at it.
+ */
 export function wasDecidedBefore(rejection: Rejection): boolean {
-  return rejection.reason === 'transition' && (rejection.status === 'CANCELLED' || rejection.status === 'COMPLETED');
+  if (rejection.reason !== 'transition') return false;
+  return rejection.status === 'CANCELLED' || (rejection.command === 'complete' && rejection.status === 'COMPLETED');
 }
 
 /** An order that is not there, or not as far as its shipment: the event must not pass for handled. */
