@@ -60,5 +60,6 @@ export function storedEnvelope({ aggregate, version, event }: StoredPlace): Stor
 
 /** A tool that edits documents may have left something other than text: JSON of what it shows may still be the event. */
 function textOf(found: unknown): string {
-  return typeof found === 'string' ? found : (JSON.stringify(found) ?? '');
+  if (typeof found === 'string') return found;
+  return found === undefined ? '' : JSON.stringify(found);
 }

@@ -38,7 +38,9 @@ export function sayGroup(verdict: GroupVerdict | null): string {
         ? `before its start: retention had deleted what is up to version ${verdict.startVersion}`
         : `before its start at version ${verdict.startVersion}`;
     case 'settled-unrecorded':
-      return `settled: its position is ${verdict.position}; the record has expired, or was deleted`;
+      return verdict.mayHaveExpired
+        ? `settled: its position is ${verdict.position}; the record has expired, or was deleted`
+        : `not on record, long before a record expires, although its position is ${verdict.position}: its record was deleted, or it was passed over`;
     case 'dead-letter':
       return `dead letter after ${verdict.attempts} attempts (${failure(verdict.failure)}): retry, edit or skip it`;
     case 'retrying':

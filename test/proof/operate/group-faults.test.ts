@@ -79,7 +79,9 @@ describe('audit, doctor and timeline', () => {
       },
       audit: () => [['missing', group, id, keyOf('record'), 1]],
       async timeline() {
-        expect(await timelineOf(world, id)).toMatchObject({ groups: [{ verdict: { kind: 'settled-unrecorded' } }] });
+        expect(await timelineOf(world, id)).toMatchObject({
+          groups: [{ verdict: { kind: 'settled-unrecorded', mayHaveExpired: false } }],
+        });
       },
       async mend(look) {
         expect(mendingOf(look)).toContain('Where its effect is there: restore its record from a backup.');
@@ -104,7 +106,7 @@ describe('audit, doctor and timeline', () => {
       },
       audit: () => [['missing', world.group.group, id, keyOf('skipped'), 2]],
       async timeline() {
-        const verdict = { kind: 'settled-unrecorded', position: 2 };
+        const verdict = { kind: 'settled-unrecorded', position: 2, mayHaveExpired: false };
         expect(await timelineOf(world, id)).toMatchObject({ groups: [{ verdict }] });
       },
       async mend(look) {

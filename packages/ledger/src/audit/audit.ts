@@ -8,6 +8,7 @@ import {
   type RegistryDocument,
 } from '@nightporter/mongo';
 import { SIGNED } from '../questions/mending.js';
+import { INBOX_RETENTION_MS } from '../questions/inbox-retention.js';
 import { invalid } from '../requests.js';
 import { placeOfGroup, type Deployment, type ProducerPlace } from '../questions/deployment.js';
 import { auditCommitted, auditRows, risingHeads } from './committed.js';
@@ -18,8 +19,6 @@ import { GroupComparison, type Registration } from './group-audit.js';
 import type { Rule } from './judge.js';
 import { auditPhantoms, auditSetAside } from './phantoms.js';
 import { BATCH, publishedBatches } from './rows.js';
-
-const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** How an audit goes on. For tests: the defaults suit everybody. */
 interface Pace {

@@ -4,7 +4,7 @@ import { explainGroup, type GroupFacts, type GroupVerdict } from '../questions/e
 import { mendOfGroup, replayOf, type EventInGroup } from '../questions/mending.js';
 import type { DifferenceKind } from './contract.js';
 
-export interface RowFacts extends GroupFacts {
+export interface RowFacts extends Omit<GroupFacts, 'mayHaveExpired'> {
   readonly publishedAtMs: number;
   /** Of what was published: the original, or the tombstone in its place. */
   readonly digest: string;
@@ -34,7 +34,9 @@ export type RowVerdict =
     };
 
 export function judgeRow(facts: RowFacts, rule: Rule): RowVerdict {
-  const verdict = explainGroup(facts);
+  // A record lives longer than that after the event was published, since it was settled later.
+  const mayHaveExpired = facts.publishedAtMs < rule.nowMs - rule.inboxRetentionMs;
+  const verdict = explainGroup({ ...facts, mayHaveExpired });
   const different = differentBy((place) => mendOfGroup(verdict, place));
   switch (verdict.kind) {
     case 'settled':
@@ -42,8 +44,7 @@ export function judgeRow(facts: RowFacts, rule: Rule): RowVerdict {
     case 'before-start':
       return { kind: 'before-start' };
     case 'settled-unrecorded':
-      // A record lives longer than that after the event was published, since it was settled later.
-      return facts.publishedAtMs < rule.nowMs - rule.inboxRetentionMs
+      return verdict.mayHaveExpired
         ? { kind: 'expired' }
         : different(
             'missing',

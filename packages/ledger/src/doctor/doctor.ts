@@ -1,14 +1,7 @@
-import {
-  CONSUMER_COLLECTIONS,
-  durableDatabase,
-  engineOf,
-  guarded,
-  missingIndexes,
-  transactionLifetimeLimitMs,
-  type InboxDocument,
-} from '@nightporter/mongo';
+import { engineOf, guarded, missingIndexes, transactionLifetimeLimitMs } from '@nightporter/mongo';
 import { MongoServerError, type MongoClient } from 'mongodb';
 import { placeOfGroup, type Deployment, type Place } from '../questions/deployment.js';
+import { inboxRetentionOf } from '../questions/inbox-retention.js';
 import { status, type Status } from '../questions/status.js';
 import type { Finding } from './finding.js';
 import { historiesOf, hostsOf, readHistory } from './histories.js';
@@ -149,15 +142,4 @@ async function standingFacts(
     })),
     groups: grouped,
   };
-}
-
-/** By one record: a worker writes all of them alike. */
-async function inboxRetentionOf({
-  client,
-  database,
-  group,
-}: Place & { readonly group: string }): Promise<number | null> {
-  const inbox = durableDatabase(client, database).collection<InboxDocument>(CONSUMER_COLLECTIONS.inbox);
-  const record = await inbox.findOne({ group }, { projection: { processedAt: 1, expireAt: 1 } });
-  return record === null ? null : record.expireAt.getTime() - record.processedAt.getTime();
 }

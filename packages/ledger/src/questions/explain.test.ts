@@ -44,6 +44,7 @@ const facts: GroupFacts = {
   parkedHere: null,
   parkedNext: null,
   watermarkMs: 500,
+  mayHaveExpired: true,
 };
 const parked = (more: Partial<ParkedNote>): ParkedNote => ({
   eventId: 'e3',
@@ -60,6 +61,7 @@ describe('why a group has not settled an event', () => {
     ['it has', { settledAs: { outcome: 'applied', isEdited: false } }, 'settled', 'done'],
     ['it lies before its start', { position: { ...at(5), startVersion: 3 } }, 'before-start', 'done'],
     ['it has, and the record has expired', { position: at(3) }, 'settled-unrecorded', 'done'],
+    ['its record is gone before its time', { position: at(3), mayHaveExpired: false }, 'settled-unrecorded', 'act'],
     ['another event was settled in its place', { settledHere: 'other', position: at(3) }, 'conflict', 'act'],
     ['another event is parked in its place', { parkedHere: parked({ eventId: 'other' }) }, 'conflict', 'act'],
     ['it is a dead letter', { parkedHere: parked({ state: 'dead' }) }, 'dead-letter', 'act'],

@@ -90,6 +90,8 @@ export interface GroupFacts {
   readonly parkedNext: ParkedNote | null;
   /** Of the group's registration; null: it is not registered for the topic any more. */
   readonly watermarkMs: number | null;
+  /** False where the event was published so lately that a record of it would still be there. */
+  readonly mayHaveExpired: boolean;
 }
 
 /** What a group has made of an event, and what it waits for. */
@@ -97,8 +99,8 @@ export type GroupVerdict =
   | { readonly kind: 'settled'; readonly outcome: string; readonly isEdited: boolean }
   /** Its version lies before the group's start in the aggregate; `unavailable`: retention had deleted it by then. */
   | { readonly kind: 'before-start'; readonly startVersion: number; readonly reason: 'unavailable' | null }
-  /** The position is past it, and its record is not there: it has expired, or was lost. */
-  | { readonly kind: 'settled-unrecorded'; readonly position: number }
+  /** The position is past it, and its record is not there: it has expired, or was deleted, or the event was never settled. */
+  | { readonly kind: 'settled-unrecorded'; readonly position: number; readonly mayHaveExpired: boolean }
   | { readonly kind: 'dead-letter'; readonly attempts: number; readonly failure: ParkedNote['failure'] }
   | {
       readonly kind: 'retrying';
@@ -125,7 +127,9 @@ export function explainGroup(facts: GroupFacts): GroupVerdict {
   if (version <= position.startVersion) {
     return { kind: 'before-start', startVersion: position.startVersion, reason: position.startReason };
   }
-  if (version <= position.version) return { kind: 'settled-unrecorded', position: position.version };
+  if (version <= position.version) {
+    return { kind: 'settled-unrecorded', position: position.version, mayHaveExpired: facts.mayHaveExpired };
+  }
   if (parkedHere !== null) {
     return parkedHere.eventId === eventId
       ? explainParked(facts, parkedHere)
@@ -166,8 +170,9 @@ export function needOf(verdict: RelayVerdict | GroupVerdict): 'done' | 'waits' |
     case 'published':
     case 'settled':
     case 'before-start':
-    case 'settled-unrecorded':
       return 'done';
+    case 'settled-unrecorded':
+      return verdict.mayHaveExpired ? 'done' : 'act';
     case 'dead':
     case 'dead-letter':
     case 'conflict':

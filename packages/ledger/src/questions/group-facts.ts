@@ -21,7 +21,7 @@ export interface GroupRecords {
   readonly parked: ParkedDocument | null;
   readonly aside: SetAsideDocument | null;
   readonly actions: readonly GroupActionDocument[];
-  readonly facts: Omit<GroupFacts, 'publishedAtMs' | 'watermarkMs'>;
+  readonly facts: Omit<GroupFacts, 'publishedAtMs' | 'watermarkMs' | 'mayHaveExpired'>;
 }
 
 export interface EventPlace {

@@ -1,6 +1,7 @@
 import type { OutboxDocument } from '@nightporter/contracts';
 import {
   OUTBOX_COLLECTIONS,
+  createDatabaseClock,
   createLedgerRows,
   durableDatabase,
   guarded,
@@ -13,6 +14,7 @@ import type { EventSummary, GroupTimeline, Step, Timeline } from './contract.js'
 import { placeOfGroup, type Deployment, type GroupPlace, type ProducerPlace } from './deployment.js';
 import { explainGroup, explainRelay, needOf, type GroupVerdict } from './explain.js';
 import { findInGroup, readGroup, type EventPlace, type GroupRecords } from './group-facts.js';
+import { INBOX_RETENTION_MS, inboxRetentionOf } from './inbox-retention.js';
 import { mendOfGroup, mendOfRelay } from './mending.js';
 import { relayFactsOf } from './relay-facts.js';
 import { groupSteps, inOrder, producerSteps } from './steps.js';
@@ -141,12 +143,19 @@ async function groupsOf(
     const isConcerned = registration !== null || records.inbox !== null || records.parked !== null;
     if (!isConcerned) continue;
     const publishedAtMs = event.publishedAt?.getTime() ?? null;
-    const facts = { ...records.facts, publishedAtMs, watermarkMs: registration?.watermarkMs ?? null };
+    const mayHaveExpired = publishedAtMs === null || (await expiresBefore(home)) > publishedAtMs;
+    const facts = { ...records.facts, publishedAtMs, watermarkMs: registration?.watermarkMs ?? null, mayHaveExpired };
     const verdict = explainGroup(facts);
     const of = { home, isRegistered: registration !== null, verdict };
     found.push({ groupTimeline: timelineOf(of, event, records), steps: groupSteps(group, records) });
   }
   return found;
+}
+
+/** Records of what was published before that moment may have expired: one lives as long as the group keeps them, from when the event was settled. */
+async function expiresBefore(home: GroupPlace): Promise<number> {
+  const now = await createDatabaseClock(home.client).read();
+  return now.getTime() - ((await inboxRetentionOf(home)) ?? INBOX_RETENTION_MS);
 }
 
 function timelineOf(
@@ -200,7 +209,7 @@ async function onlyInGroups(
     const place: EventPlace | null = await findInGroup(home, eventId);
     if (place === null) continue;
     const records = await readGroup(home, place);
-    const verdict = explainGroup({ ...records.facts, publishedAtMs: null, watermarkMs: null });
+    const verdict = explainGroup({ ...records.facts, publishedAtMs: null, watermarkMs: null, mayHaveExpired: true });
     const of = { home, isRegistered: false, verdict };
     found.push({ groupTimeline: timelineOf(of, place, records), steps: groupSteps(home.group, records) });
   }

@@ -10,6 +10,7 @@ import {
   type GroupStores,
 } from '@nightporter/mongo';
 import type { Collection } from 'mongodb';
+import { INBOX_RETENTION_MS } from '../questions/inbox-retention.js';
 import { invalid } from '../requests.js';
 import type { Into, ProducerLedger, ReplayOptions } from './contract.js';
 
@@ -28,8 +29,6 @@ export interface World extends Pick<ReplayOptions, 'client' | 'database' | 'grou
   readonly lagMs: number;
   readonly eventsMax: number;
 }
-
-const INBOX_RETENTION_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** Throws NP_ACTION_INVALID for an option that is out of range. */
 export function worldOf(options: ReplayOptions): World {

@@ -20,17 +20,28 @@ export async function follow({ drainMs = DRAIN_MS, everyMs, news, raw, signal }:
   while (!signal.aborted) {
     const message = await news();
     // It may have ended meanwhile, and whoever writes then is told an error that nobody hears.
-    if (!raw.writableEnded && !raw.write(message) && !(await isDrained(raw, signal, drainMs)) && !signal.aborted)
-      raw.destroy();
+    if (!raw.writableEnded && !raw.write(message) && !(await isDrained(raw, signal, drainMs))) raw.destroy();
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
+/** False where he was too slow; not where `signal` has ended the wait. */
 async function isDrained(raw: Writable, signal: AbortSignal, drainMs: number): Promise<boolean> {
+  if (signal.aborted) return true;
+  // A timer of our own: Node 20 may collect the signals that AbortSignal.any waits for.
+  const waiting = new AbortController();
+  const end = (): void => {
+    waiting.abort();
+  };
+  const timer = setTimeout(end, drainMs);
+  signal.addEventListener('abort', end, { once: true });
   try {
-    await once(raw, 'drain', { signal: AbortSignal.any([signal, AbortSignal.timeout(drainMs)]) });
+    await once(raw, 'drain', { signal: waiting.signal });
     return true;
   } catch {
-    return false;
+    return signal.aborted;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', end);
   }
 }
