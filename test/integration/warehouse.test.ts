@@ -50,7 +50,7 @@ const MOMENTS: readonly (readonly [string, (ports: SessionPorts) => SessionPorts
 
 function onData(
   folder: SessionPorts['folder'],
-  instead: (name: string, content: Uint8Array) => Promise<void>,
+  instead: (name: string, content: Uint8Array) => Promise<string>,
 ): SessionPorts['folder']['write'] {
   return (name, content) => (name === MANIFEST ? folder.write(name, content) : instead(name, content));
 }

@@ -97,6 +97,20 @@ async function factsOf(
   }));
 }
 
+/** Which of these orders have changed since they were read: they are under way again, and what was read of them belongs to no one moment. */
+export async function changedSince(
+  { client, databases }: FactsQuery,
+  orders: readonly OrderDocument[],
+): Promise<ReadonlySet<string>> {
+  if (orders.length === 0) return new Set();
+  const versions = new Map(orders.map(({ _id, version }) => [_id, version]));
+  const now = await ordersCollections(client.db(databases.orders))
+    .orders.find({ _id: { $in: [...versions.keys()] } })
+    .project<Pick<OrderDocument, '_id' | 'version'>>({ version: 1 })
+    .toArray();
+  return new Set(now.flatMap(({ _id, version }) => (versions.get(_id) === version ? [] : [_id])));
+}
+
 /** Pieces on hold and shipped, beside the reservations that hold and shipped them. */
 export async function readStockSums({ client, databases }: FactsQuery): Promise<readonly Sum[]> {
   const { stock, reservations } = inventoryCollections(client.db(databases.inventory));
@@ -104,7 +118,7 @@ export async function readStockSums({ client, databases }: FactsQuery): Promise<
   for await (const { state, lines } of reservations.find({ state: { $in: ['reserved', 'committed'] } })) {
     const place = state === 'reserved' ? 'reserved' : 'shipped';
     for (const { productId, quantity } of lines) {
-      const key = `${place} ${productId}`;
+      const key = stockName(place, productId);
       held.set(key, (held.get(key) ?? 0) + quantity);
     }
   }
@@ -113,10 +127,18 @@ export async function readStockSums({ client, databases }: FactsQuery): Promise<
     for (const [place, kept] of [
       ['reserved', reserved],
       ['shipped', shipped],
-    ] as const)
-      sums.push({ of: `${place} stock of ${_id}`, kept, addsUpTo: held.get(`${place} ${_id}`) ?? 0 });
+    ] as const) {
+      sums.push({ of: stockName(place, _id), kept, addsUpTo: held.get(stockName(place, _id)) ?? 0 });
+      held.delete(stockName(place, _id));
+    }
   }
+  // Of products whose stock is gone.
+  for (const [of, addsUpTo] of held) sums.push({ of, kept: 0, addsUpTo });
   return sums;
+}
+
+function stockName(place: 'reserved' | 'shipped', productId: string): string {
+  return `${place} stock of ${productId}`;
 }
 
 /** The balance of every customer, beside the awards that it consists of. */

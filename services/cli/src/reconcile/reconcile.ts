@@ -3,7 +3,7 @@ import type { RefundDocument } from '@nightporter/orders-api';
 import type { MongoClient } from 'mongodb';
 import { createEventReader } from './events.js';
 import type { Difference } from './facts.js';
-import { readOrderFacts, readPointSums, readStockSums, type FactsQuery } from './read-facts.js';
+import { changedSince, readOrderFacts, readPointSums, readStockSums, type FactsQuery } from './read-facts.js';
 import { differencesOf, sumDifferences } from './rules.js';
 import { readStrays, strayDifferences } from './strays.js';
 
@@ -39,7 +39,8 @@ export async function readAtRest<Reading>(ports: {
 }
 
 /**
- * Compares orders, payments, stock, points and shipments, and the warehouse and what customers were told where these are given, in batches. Sums
+ * Compares orders, payments, stock, points and shipments, and the warehouse and what customers were told where these are given, in batches; orders that
+ * change meanwhile are left to the next time. Sums
  * over all orders, and whether everything that names an order has one, are compared only without `since`; sums are exact only while nothing is under way.
  */
 export async function reconcile(
@@ -56,10 +57,15 @@ export async function reconcile(
     differences.push(...found.slice(0, DIFFERENCES_MAX - differences.length));
   };
   for await (const batch of readOrderFacts(query, events)) {
-    for (const facts of batch) {
-      add(differencesOf(facts, query.groups));
-      refundsDue.push(...facts.refunds);
-    }
+    const different = batch
+      .map((facts) => ({ order: facts.order, found: differencesOf(facts, query.groups) }))
+      .filter(({ found }) => found.length > 0);
+    const changed = await changedSince(
+      query,
+      different.map(({ order }) => order),
+    );
+    for (const { found, order } of different) if (!changed.has(order._id)) add(found);
+    for (const { refunds } of batch) refundsDue.push(...refunds);
     orders += batch.length;
     progress(orders);
   }

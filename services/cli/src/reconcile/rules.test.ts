@@ -21,6 +21,8 @@ const payment = { _id: 't1', outcome: 'applied', amountMinor: 250, currency: 'EU
 const surplus = { ...payment, _id: 't2', outcome: 'surplus' };
 const refund = { _id: 't1', amountMinor: 250, currency: 'EUR' };
 
+const lines = [{ productId: 'apple', quantity: 3 }];
+
 /** An order that went all the way. */
 const completed: Loose = {
   order: {
@@ -28,13 +30,15 @@ const completed: Loose = {
     status: 'COMPLETED',
     totalMinor: 250,
     currency: 'EUR',
+    customerId: 'ada',
+    lines,
     payment: { transactionId: 't1', amountMinor: 250 },
   },
   payments: [{ _id: 't1', outcome: 'applied', amountMinor: 250, currency: 'EUR' }],
   refunds: [],
-  reservation: { state: 'committed' },
+  reservation: { state: 'committed', lines },
   shipment: { state: 'delivered' },
-  award: { state: 'awarded', points: 2 },
+  award: { state: 'awarded', points: 2, customerId: 'ada' },
   events: [
     event('order', 'OrderCreated'),
     event('order', 'OrderPaid', { transactionId: 't1' }),
@@ -49,9 +53,9 @@ const cancelled: Loose = {
   ...completed,
   order: { ...(completed.order as object), status: 'CANCELLED' },
   refunds: [{ _id: 't1', amountMinor: 250, currency: 'EUR' }],
-  reservation: { state: 'returned' },
+  reservation: { state: 'returned', lines },
   shipment: { state: 'returned' },
-  award: { state: 'reversed', points: 2 },
+  award: { state: 'reversed', points: 2, customerId: 'ada' },
 };
 
 const found = (facts: Loose, change: Partial<Loose>) =>
@@ -104,6 +108,18 @@ describe('reconciliation', () => {
       cancelled,
       { reservation: { state: 'committed' }, shipment: { state: 'delivered' } },
       'orders and stock',
+    ],
+    [
+      'fewer pieces than were ordered',
+      completed,
+      { reservation: { state: 'committed', lines: [{ productId: 'apple', quantity: 1 }] } },
+      'orders and stock',
+    ],
+    [
+      'points of another customer',
+      completed,
+      { award: { state: 'awarded', points: 2, customerId: 'ben' } },
+      'orders and points',
     ],
     ['a shipment that is missing', completed, { shipment: null }, 'stock and shipments'],
     ['a shipment that did not come back', cancelled, { shipment: { state: 'delivered' } }, 'stock and shipments'],
@@ -214,7 +230,8 @@ describe('reconciliation', () => {
         event('reservation', 'InventoryCommitted', { groups: {} }),
       ];
       const order = { ...(completed.order as object), customerId: 'c1' };
-      const facts = { ...completed, order, events, notifications };
+      const award = { ...(completed.award as object), customerId: 'c1' };
+      const facts = { ...completed, order, award, events, notifications };
       return differencesOf(facts as unknown as OrderFacts, { ...groups, notification: 'notification' });
     };
 

@@ -132,10 +132,32 @@ export function sumDifferences(between: string, sums: readonly Sum[]): readonly 
 
 function stockOf({ order, reservation }: OrderFacts): readonly Finding[] {
   const state = reservation?.state ?? 'none';
-  if (RESERVATIONS[order.status].includes(state)) return [];
+  if (RESERVATIONS[order.status].includes(state)) return piecesOf(order, reservation);
   const rejected = state === 'rejected';
   const detail = `is ${order.status}, and its stock is ${state}`;
   return [{ between: 'orders and stock', detail, story: rejected ? [['reservation', 'orders']] : STOCK }];
+}
+
+/** What is held, was shipped or went back is what was ordered, by product. */
+function piecesOf({ lines }: OrderFacts['order'], reservation: OrderFacts['reservation']): readonly Finding[] {
+  // A rejected one holds nothing.
+  if (reservation === null || reservation.state === 'rejected') return [];
+  const [ordered, held] = [piecesByProduct(lines), piecesByProduct(reservation.lines)];
+  return [...new Set([...ordered.keys(), ...held.keys()])]
+    .filter((product) => ordered.get(product) !== held.get(product))
+    .map((product) => ({
+      between: 'orders and stock',
+      detail: `has ${ordered.get(product) ?? 0} of ${product}, and ${held.get(product) ?? 0} ${reservation.state}`,
+      story: STOCK,
+    }));
+}
+
+function piecesByProduct(
+  lines: readonly { readonly productId: string; readonly quantity: number }[],
+): ReadonlyMap<string, number> {
+  const pieces = new Map<string, number>();
+  for (const { productId, quantity } of lines) pieces.set(productId, (pieces.get(productId) ?? 0) + quantity);
+  return pieces;
 }
 
 function shipmentOf({ order, reservation, shipment }: OrderFacts): readonly Finding[] {
@@ -159,6 +181,10 @@ function pointsOf({ order, award }: OrderFacts): readonly Finding[] {
   const wanted = paid === null ? 'open' : order.status === 'CANCELLED' ? 'reversed' : 'awarded';
   const state = award?.state ?? 'missing';
   const points = award?.points ?? 0;
+  if (award !== null && award.customerId !== order.customerId) {
+    const detail = `has its points at customer ${award.customerId}, and its customer is ${order.customerId}`;
+    return [{ between: 'orders and points', detail, story: POINTS }];
+  }
   if (state === wanted && (paid ?? 0) === points) return [];
   return [
     {

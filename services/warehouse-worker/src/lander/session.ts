@@ -127,8 +127,8 @@ export class LandingSession {
   async publish(): Promise<void> {
     const { folder } = this.#ports;
     const files = [...this.#live.values()];
-    await folder.write(MANIFEST, encodeManifest({ warehouse: this.#warehouse, revision: this.#revision, files }));
-    this.#published = await folder.versionOf(MANIFEST);
+    const manifest = encodeManifest({ warehouse: this.#warehouse, revision: this.#revision, files });
+    this.#published = await folder.write(MANIFEST, manifest);
   }
 
   async #write(

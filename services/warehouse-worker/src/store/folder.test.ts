@@ -27,8 +27,12 @@ describe('the folder of a warehouse', () => {
 
   it('has the one or the other whole where a file is written twice at once, and nothing beside it', async () => {
     const contents = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(1_000_000));
-    await Promise.all(contents.map((content) => folder.write('manifest.json', Buffer.from(content))));
-    expect(contents).toContain(Buffer.from((await folder.read('manifest.json')) ?? []).toString());
+    const versions = await Promise.all(contents.map((content) => folder.write('manifest.json', Buffer.from(content))));
+    const there = Buffer.from((await folder.read('manifest.json')) ?? []).toString();
+    expect(contents).toContain(there);
+    // Each is told the version of its own, also where another has replaced it meanwhile.
+    expect(new Set(versions).size).toBe(4);
+    expect(versions[contents.indexOf(there)]).toBe(await folder.versionOf('manifest.json'));
     expect(await folder.list()).toEqual(['manifest.json']);
   });
 

@@ -1,5 +1,6 @@
 import { NightporterError } from '@nightporter/protocol';
 import { randomUUID } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import { mkdir, open, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -15,7 +16,8 @@ const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._=-]*(\/[A-Za-z0-9_-][A-Za-z0-9._=-]*)*$/
  * that is there, whole or cut off. Rejects with NP_WAREHOUSE_FAILED.
  */
 export interface WarehouseFolder {
-  write(name: string, content: Uint8Array): Promise<void>;
+  /** Resolves to the version of what it has written, as {@link versionOf} tells it while nobody else has replaced the file. */
+  write(name: string, content: Uint8Array): Promise<string>;
   /** Null where nothing of that name is. */
   read(name: string): Promise<Uint8Array | null>;
   /** Changes whenever the file is replaced; null where nothing of that name is. */
@@ -39,7 +41,7 @@ export function createWarehouseFolder(folder: string): WarehouseFolder {
     versionOf: (name) =>
       filed(`looking at ${name}`, folder, async () => {
         const found = await whereThere(() => stat(pathOf(name)));
-        return found === null ? null : `${found.ino} ${found.mtimeMs} ${found.size}`;
+        return found === null ? null : versionIn(found);
       }),
     list: () =>
       filed('listing', folder, async () => {
@@ -55,13 +57,20 @@ export function createWarehouseFolder(folder: string): WarehouseFolder {
   };
 }
 
-async function writeDurably(path: string, content: Uint8Array): Promise<void> {
+/** A file keeps it when it is renamed. */
+function versionIn({ ino, mtimeMs, size }: Stats): string {
+  return `${ino} ${mtimeMs} ${size}`;
+}
+
+async function writeDurably(path: string, content: Uint8Array): Promise<string> {
   const folder = dirname(path);
   const created = await mkdir(folder, { recursive: true });
   // Of this write alone: a turn that wakes when it is over may write a file of the same name, and would cut off what is here before it is renamed.
   const partial = `${path}.${randomUUID()}${PARTIAL}`;
+  let version: string;
   try {
-    await writeFlushed(partial, content);
+    // Before it is renamed: by its name somebody else's may be found already.
+    version = await writeFlushed(partial, content);
     await rename(partial, path);
   } catch (error) {
     // Nobody would write over it: tried again and again on a full disk, it would be one file more each time.
@@ -69,13 +78,15 @@ async function writeDurably(path: string, content: Uint8Array): Promise<void> {
     throw error;
   }
   await flushFolders(folder, created);
+  return version;
 }
 
-async function writeFlushed(path: string, content: Uint8Array): Promise<void> {
+async function writeFlushed(path: string, content: Uint8Array): Promise<string> {
   const file = await open(path, 'wx');
   try {
     await file.writeFile(content);
     await file.sync();
+    return versionIn(await file.stat());
   } finally {
     await file.close();
   }

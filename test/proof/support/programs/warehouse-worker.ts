@@ -25,8 +25,9 @@ function portsOf(ports: SessionPorts): SessionPorts {
           await folder.write(`${name}.partial`, content.slice(0, content.byteLength / 2));
           return die();
         }
-        await folder.write(name, content);
+        const version = await folder.write(name, content);
         if (moment === 'published' && name === MANIFEST && committed) return die();
+        return version;
       },
       read: (name) => {
         // A merge begins by reading; landing reads nothing.
