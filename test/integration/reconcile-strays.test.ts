@@ -82,8 +82,8 @@ it('Whatever names an order that is not there is a difference, whatever its stat
   await shipmentsOf(client.db(databases.shipping)).insertOne({ _id: 'lost', ...shipment });
   await shipmentsOf(client.db(databases.shipping)).insertOne({ _id: 'there', ...shipment });
   const { awards } = pointsCollections(client.db(databases.points));
-  await awards.insertOne({ _id: 'lost', customerId: 'c', points: 0, state: 'open' });
-  await awards.insertOne({ _id: 'there', customerId: 'c', points: 0, state: 'open' });
+  await awards.insertOne({ _id: 'lost', customerId: 'c', points: 0, state: 'open', version: 1 });
+  await awards.insertOne({ _id: 'there', customerId: 'c', points: 0, state: 'open', version: 1 });
 
   const { differences } = await compared(null);
   const told = differences.map(({ between, brokeAt, detail, orderId }) => [

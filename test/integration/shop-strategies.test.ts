@@ -7,6 +7,7 @@ import {
 import { connectMongo } from '@nightporter/mongo';
 import { applyCommand, ensureOrdersCollections, ordersCollections, type OrderCommand } from '@nightporter/orders-api';
 import { createOrdersHandlers } from '@nightporter/orders-worker';
+import { createPointsHandlers, ensurePointsCollections, pointsCollections } from '@nightporter/points-worker';
 import { aggregateVersion, eventId } from '@nightporter/protocol';
 import { createLogger } from '@nightporter/runtime';
 import type { ContextOf, HandlersOf } from '@nightporter/worker';
@@ -122,4 +123,35 @@ it('An order that was cancelled before its parcel came stays cancelled; an event
   expect(await collections.orders.findOne({ _id: 'too-late' })).toEqual(before);
   expect(before).toMatchObject({ status: 'CANCELLED' });
   await expect(run(handlers, delivered('nobody'))).rejects.toThrow('Order nobody refuses what the event asks for');
+});
+
+it('A second run of the orders over the same points, with an inbox that knows none of them, awards and takes back nothing', async () => {
+  const collections = pointsCollections(client.db(database));
+  await ensurePointsCollections(client, database);
+  const handlers = createPointsHandlers(collections);
+  const created = ['OrderCreated', { customerId: 'ben' }] as const;
+  const paid = ['OrderPaid', { amountMinor: 500 }] as const;
+  const events = [
+    ...storyOf('points-paid', created, paid),
+    ...storyOf('points-returned', created, paid, ['OrderCancelled', {}]),
+    ...storyOf('points-open', created),
+  ];
+  await run(handlers, events);
+  const awards = () => collections.awards.find({}, { sort: { _id: 1 } }).toArray();
+  const before = await awards();
+  expect(before.map(({ _id, points, state, version }) => [_id, points, state, version])).toEqual([
+    ['points-open', 0, 'open', 1],
+    ['points-paid', 5, 'awarded', 2],
+    ['points-returned', 5, 'reversed', 3],
+  ]);
+  expect(await collections.accounts.findOne({ _id: 'ben' })).toMatchObject({ balance: 5 });
+
+  await run(handlers, events);
+  expect(await awards()).toEqual(before);
+  expect(await collections.accounts.findOne({ _id: 'ben' })).toMatchObject({ balance: 5 });
+
+  // Whatever its state: an event that is not newer than what the order took up last is not taken up.
+  await collections.awards.updateOne({ _id: 'points-open' }, { $set: { version: 7 } });
+  await run(handlers, storyOf('points-open', created, paid));
+  expect(await collections.accounts.findOne({ _id: 'ben' })).toMatchObject({ balance: 5 });
 });

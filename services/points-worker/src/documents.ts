@@ -5,6 +5,8 @@ import type { Award } from './domain/points.js';
 export interface AwardDocument extends Omit<Award, 'orderId'> {
   /** orderId */
   readonly _id: string;
+  /** The `aggregateVersion` of the event of the order that it took up last. */
+  readonly version: number;
 }
 
 /** A document of `accounts`. `version` counts its changes: each is written only over the version that it was made from. */

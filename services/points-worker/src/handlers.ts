@@ -8,8 +8,9 @@ import { award, reverse, type Award, type AwardStep } from './domain/points.js';
 type Events = typeof ordersCatalogue.events;
 
 /**
- * Awards points for a paid order and takes them back when it is cancelled. Strategy: optimistic version. An account is read, decided on,
- * and written only over the version that was read; where two orders of one customer meet, one of them is decided anew.
+ * Awards points for a paid order and takes them back when it is cancelled. Strategy: optimistic version. What an order brought keeps the version of the
+ * event that it took up last, and takes up only a newer one. An account, which is made from many orders, counts its changes, and is written only over
+ * the version that was read; where two orders of one customer meet, one of them is decided anew.
  */
 export function createPointsHandlers(collections: PointsCollections): HandlersOf<Events> {
   return {
@@ -17,26 +18,31 @@ export function createPointsHandlers(collections: PointsCollections): HandlersOf
       const { customerId } = event.data;
       await collections.awards.updateOne(
         { _id: event.aggregateId },
-        { $setOnInsert: { customerId, points: 0, state: 'open' } },
+        { $setOnInsert: { customerId, points: 0, state: 'open', version: event.aggregateVersion } },
         { session, upsert: true },
       );
     },
     OrderPaid: async ({ event, session }) => {
       const before = await awardOf(event.aggregateId, session, collections);
-      await change(before, award(before, event.data.amountMinor), session, collections);
+      const { aggregateVersion: version } = event;
+      if (before.version < version)
+        await change(before, { version, step: award(before, event.data.amountMinor) }, session, collections);
     },
     OrderCancelled: async ({ event, session }) => {
       const before = await awardOf(event.aggregateId, session, collections);
-      await change(before, reverse(before), session, collections);
+      const { aggregateVersion: version } = event;
+      if (before.version < version) await change(before, { version, step: reverse(before) }, session, collections);
     },
   };
 }
 
-async function awardOf(orderId: string, session: ClientSession, { awards }: PointsCollections): Promise<Award> {
+type Versioned = Award & { readonly version: number };
+
+async function awardOf(orderId: string, session: ClientSession, { awards }: PointsCollections): Promise<Versioned> {
   const document = await awards.findOne({ _id: orderId }, { session });
   if (document !== null) {
-    const { customerId, points, state } = document;
-    return { orderId, customerId, points, state };
+    const { customerId, points, state, version } = document;
+    return { orderId, customerId, points, state, version };
   }
   // OrderCreated is version 1, and the group began with it, or with orders that were placed before it did.
   throw new NightporterError(
@@ -46,8 +52,8 @@ async function awardOf(orderId: string, session: ClientSession, { awards }: Poin
 }
 
 async function change(
-  before: Award,
-  step: AwardStep,
+  before: Versioned,
+  { step, version: taken }: { readonly step: AwardStep; readonly version: number },
   session: ClientSession,
   { awards, accounts }: PointsCollections,
 ): Promise<void> {
@@ -55,8 +61,8 @@ async function change(
   const { orderId, customerId } = before;
   const points = step.state === 'awarded' ? step.points : before.points;
   const written = await awards.updateOne(
-    { _id: orderId, state: before.state },
-    { $set: { state: step.state, points } },
+    { _id: orderId, version: before.version },
+    { $set: { state: step.state, points, version: taken } },
     { session },
   );
   assertOne(written.modifiedCount, `order ${orderId}`);
