@@ -1,10 +1,11 @@
 import { aggregateVersion } from '@nightporter/protocol';
+import { checkHistory } from '@nightporter/testing';
 import { afterEach, beforeAll, expect, it } from 'vitest';
 import { buildPrograms, until } from '../../e2e/programs.js';
 import { showFigures } from '../../support/figures.js';
 import { JOURNAL_PROGRAMS, openJournalGroup, untilSettled, type JournalGroup } from '../support/journal-group.js';
 import { openJournalWorld, type JournalWorld } from '../support/journal-world.js';
-import { expectAllOnce } from '../support/judge.js';
+import { expectAllOnce, historyOf } from '../support/judge.js';
 import { sized } from '../support/size.js';
 import { percentile } from '../support/times.js';
 
@@ -65,6 +66,9 @@ it('what the broker loses in the middle of an aggregate comes within the gap wai
   expect(await group.inbox.countDocuments({ aggregate: /end/, version: VERSIONS })).toBe(0);
   expect(await group.journal.distinct('eventId')).toHaveLength(committed - ends);
   expect(await group.journal.countDocuments()).toBe(committed - ends);
+  const violations = checkHistory(await historyOf(world, [group]));
+  // The ends, and nothing doubled or out of order.
+  expect(violations.map(({ kind }) => kind)).toEqual(Array(ends).fill('lost'));
   // A gap shows once its successor has come.
   const waits = await waitsMs(group, { prefix: 'middle', version: MIDDLE, since: MIDDLE + 1 });
   const ordinary = await Promise.all([
