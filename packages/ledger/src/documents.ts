@@ -2,12 +2,12 @@ import type { EventEnvelope, PublicationForm } from '@nightporter/contracts';
 import {
   CONSUMER_COLLECTIONS,
   durableDatabase,
+  storedEnvelope,
   type GroupActionDocument,
   type OperatorNote,
   type ParkedDocument,
   type SetAsideDocument,
   type StoredEvent,
-  storedEnvelope,
 } from '@nightporter/mongo';
 import type { AggregateKey, EventId } from '@nightporter/protocol';
 import type { Collection, MongoClient } from 'mongodb';
